@@ -1,0 +1,55 @@
+# routelimit. `make help` lists the targets.
+
+GO      ?= go
+WASM    := build/routelimit.wasm
+PROGRAM := build/routelimit
+OVERLAY := build/overlay/overlay.json
+
+SOURCES := $(shell find answer cmd bootstrap filter limit policy resp servers shim -name '*.go' -not -name '*_test.go' -o -name '*.lua' 2>/dev/null) go.mod go.sum
+
+.DEFAULT_GOAL := help
+
+## run: start Redis, a demo upstream and Envoy with envoy.yaml; Ctrl-C ends them
+.PHONY: run
+run: build
+	@$(PROGRAM) run
+
+## test: all tests, on a real Envoy, a real Redis and a real Cluster
+.PHONY: test
+test: build
+	$(GO) vet ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./shim/... ./filter/...
+	$(GO) test -timeout 30m ./...
+
+## build: the module and the program, into build/
+.PHONY: build
+build: $(WASM) $(PROGRAM)
+
+## wasm: the module alone
+.PHONY: wasm
+wasm: $(WASM)
+
+$(WASM): $(SOURCES) $(OVERLAY)
+	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -overlay $(OVERLAY) -buildmode=c-shared -ldflags='-s -w' -o $@ ./filter
+
+$(PROGRAM): $(SOURCES)
+	$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/routelimit
+
+# The two files of Go's runtime that the module replaces, derived from the Go in use.
+$(OVERLAY): shim/overlay/main.go go.mod
+	$(GO) run ./shim/overlay -out $(@D)
+
+## bench: measure side by side; RATELIMIT_BIN=path adds envoyproxy/ratelimit
+.PHONY: bench
+bench: build
+	$(GO) run ./bench
+
+## clean: remove what was built
+.PHONY: clean
+clean:
+	rm -rf build
+
+## help: this list
+.PHONY: help
+help:
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-8s %s\n", $$1, $$2 }'

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"routelimit/servers"
+)
+
+// checkLimits asks for more than the probe's limit. A column that counts must pass what is allowed and then refuse;
+// another one must pass everything.
+func checkLimits(ctx context.Context, c *column, r *servers.Redis) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	before, err := decisions(ctx, r)
+	if err != nil {
+		return err
+	}
+	// A window of an hour may end on the way, so one limit's worth more is asked.
+	const asked = 2*probeLimit + 1
+	var statuses []int
+	for range asked {
+		status, err := probe(ctx, c.url)
+		if err != nil {
+			return err
+		}
+		statuses = append(statuses, status)
+	}
+	after, err := decisions(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := judgeProbes(c.counts, statuses); err != nil {
+		return fmt.Errorf("%w; see Envoy's log:\n%s", err, c.envoy.Log())
+	}
+	return judgeDecisions(c.counts, asked, 0, after-before)
+}
+
+func judgeProbes(counts bool, statuses []int) error {
+	refused := 0
+	for i, status := range statuses {
+		switch {
+		case status == http.StatusOK:
+		case status == http.StatusTooManyRequests && counts && i >= probeLimit:
+			refused++
+		default:
+			return fmt.Errorf("request %d of a caller with a limit of %d was answered %d (all: %v)", i+1, probeLimit, status, statuses)
+		}
+	}
+	if counts && refused == 0 {
+		return fmt.Errorf("%d requests of a caller with a limit of %d all passed: nothing is limited", len(statuses), probeLimit)
+	}
+	return nil
+}
+
+func probe(ctx context.Context, url string) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+probePath, nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set(callerHeader, probeCaller)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("envoy does not answer the probe: %w", err)
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// judgeDecisions compares what Redis was asked with what the column should have asked. abandoned requests may have been
+// decided without having been answered.
+func judgeDecisions(counts bool, requests, abandoned, decided int64) error {
+	if !counts {
+		if decided != 0 {
+			return fmt.Errorf("redis took %d decisions for a column that should ask none", decided)
+		}
+		return nil
+	}
+	if decided < requests || decided > requests+abandoned {
+		return fmt.Errorf("redis took %d decisions for %d requests, and %d more may have been cut off: not every request is counted once",
+			decided, requests, abandoned)
+	}
+	return nil
+}
+
+// decisions is how often Redis was asked: routelimit runs a script for each decision, envoyproxy/ratelimit sends INCRBY.
+func decisions(ctx context.Context, r *servers.Redis) (int64, error) {
+	info, err := r.Client().Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, fmt.Errorf("redis does not show its statistics: %w; see its log %s", err, r.LogFile())
+	}
+	calls := commandCalls(info)
+	return calls["evalsha"] + calls["eval"] + calls["incrby"], nil
+}
+
+// settled is decisions once nothing that was cut off is on its way any more.
+func settled(ctx context.Context, r *servers.Redis) (int64, error) {
+	last := int64(-1)
+	for range 50 {
+		now, err := decisions(ctx, r)
+		if err != nil || now == last {
+			return now, err
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return 0, fmt.Errorf("redis is asked for decisions for a second after the load has ended; see who else uses %s", r.Addr())
+}
+
+// commandCalls reads the number of calls of each command from INFO commandstats:
+//
+//	cmdstat_evalsha:calls=12,usec=120,usec_per_call=10.00,rejected_calls=0,failed_calls=0
+func commandCalls(info string) map[string]int64 {
+	calls := map[string]int64{}
+	for line := range strings.Lines(info) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		count, _, _ := strings.Cut(rest, ",")
+		if n, err := strconv.ParseInt(count, 10, 64); ok && err == nil {
+			calls[name] = n
+		}
+	}
+	return calls
+}
+
+// statusCounts are how many responses of each other class than 2xx a column's Envoy has given.
+func statusCounts(ctx context.Context, c *column) (map[string]int64, error) {
+	return c.envoy.Stats(ctx, `^http\.`+publicStats+`\.downstream_rq_[1345]xx$`)
+}
+
+// judgeStatuses fails if any response since then was not 2xx.
+func judgeStatuses(before, after map[string]int64) error {
+	for name, n := range after {
+		if n > before[name] {
+			return fmt.Errorf("envoy counted %d more in %s: requests were not answered with 200", n-before[name], name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"routelimit/bootstrap"
+)
+
+// Names in envoy.yaml beside those that package bootstrap knows.
+const (
+	limiterFilter   = "routelimit"
+	routerFilter    = "envoy.filters.http.router"
+	gatewayListener = "routelimit_gateway"
+	redisListener   = "routelimit_redis"
+	linkCluster     = "routelimit"
+	gatewayCluster  = "routelimit_redis" // where the gateway leads
+	publicStats     = "public"           // stat_prefix of the public listener's connection manager
+)
+
+const typePrefix = "type.googleapis.com/"
+
+// envoyConfig makes a column's configuration of the project's envoy.yaml: what is measured is what is shipped, without
+// the token check and the access log.
+func envoyConfig(text []byte, c *column, b backends, module string, upstreamPort int) ([]byte, error) {
+	config, err := bootstrap.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	config.RemoveAccessLogs()
+	config.SetAdmin("127.0.0.1", 0)
+	steps := []func() error{
+		func() error { return config.SetListener(bootstrap.PublicListener, "127.0.0.1", 0) },
+		func() error { return config.SetModule(module) },
+		func() error { return config.SetRedis(b.redis) },
+		func() error { return addUpstream(config, upstreamPort) },
+		func() error { return c.configure(config, b) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return config.Bytes(), nil
+}
+
+func configureNone(c *bootstrap.Config, _ backends) error {
+	removeLink(c)
+	return setFilters(c, nil, routerFilter)
+}
+
+func configureIdle(c *bootstrap.Config, _ backends) error {
+	return configureLimiter(c, "{}")
+}
+
+func configureProxied(c *bootstrap.Config, _ backends) error {
+	return configureLimiter(c, limitingPolicy())
+}
+
+// configureDirect leads the gateway to Redis itself.
+func configureDirect(c *bootstrap.Config, b backends) error {
+	cluster, err := c.Cluster(gatewayCluster)
+	if err != nil {
+		return err
+	}
+	delete(cluster, "transport_socket")
+	if err := c.SetEndpoints(gatewayCluster, b.redis); err != nil {
+		return err
+	}
+	remove(c, "listeners", redisListener)
+	remove(c, "clusters", bootstrap.RedisCluster)
+	return configureLimiter(c, limitingPolicy())
+}
+
+func configureLimiter(c *bootstrap.Config, policy string) error {
+	if err := c.SetPolicy(policy); err != nil {
+		return err
+	}
+	return setFilters(c, nil, limiterFilter, routerFilter)
+}
+
+// addUpstream adds a listener that answers everything itself and makes it the upstream: a real upstream cluster, since
+// Envoy's own rate limit filter is skipped on a route without one.
+func addUpstream(c *bootstrap.Config, port int) error {
+	static, ok := c.Root()["static_resources"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("envoy.yaml has no static_resources; restore them")
+	}
+	listeners, _ := static["listeners"].([]any)
+	static["listeners"] = append(listeners, map[string]any{
+		"name":    "bench_upstream",
+		"address": map[string]any{"socket_address": map[string]any{"address": "127.0.0.1", "port_value": port}},
+		"filter_chains": []any{map[string]any{"filters": []any{map[string]any{
+			"name": "envoy.filters.network.http_connection_manager",
+			"typed_config": map[string]any{
+				"@type":       typePrefix + "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+				"stat_prefix": "bench_upstream",
+				"route_config": map[string]any{"virtual_hosts": []any{map[string]any{
+					"name": "all", "domains": []any{"*"},
+					"routes": []any{map[string]any{
+						"match":           map[string]any{"prefix": "/"},
+						"direct_response": map[string]any{"status": 200, "body": map[string]any{"inline_string": "ok"}},
+					}},
+				}}},
+				"http_filters": []any{map[string]any{
+					"name":         routerFilter,
+					"typed_config": map[string]any{"@type": typePrefix + "envoy.extensions.filters.http.router.v3.Router"},
+				}},
+			},
+		}}}},
+	})
+	return c.SetUpstream(net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
+}
+
+// removeLink takes out all that only routelimit needs.
+func removeLink(c *bootstrap.Config) {
+	remove(c, "listeners", gatewayListener, redisListener)
+	remove(c, "clusters", linkCluster, gatewayCluster, bootstrap.RedisCluster)
+}
+
+func remove(c *bootstrap.Config, kind string, names ...string) {
+	static, _ := c.Root()["static_resources"].(map[string]any)
+	list, _ := static[kind].([]any)
+	static[kind] = slices.DeleteFunc(list, func(item any) bool {
+		m, _ := item.(map[string]any)
+		name, _ := m["name"].(string)
+		return slices.Contains(names, name)
+	})
+}
+
+// setFilters leaves the public listener the HTTP filters of these names, with one in front if given.
+func setFilters(c *bootstrap.Config, first map[string]any, names ...string) error {
+	manager, err := publicManager(c)
+	if err != nil {
+		return err
+	}
+	var chosen []any
+	if first != nil {
+		chosen = append(chosen, first)
+	}
+	all, _ := manager["http_filters"].([]any)
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(item any) bool { m, _ := item.(map[string]any); return m["name"] == name })
+		if i < 0 {
+			return fmt.Errorf("envoy.yaml's public listener has no HTTP filter %q; restore it", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	manager["http_filters"] = chosen
+	return nil
+}
+
+// publicManager is the configuration of the public listener's HTTP connection manager.
+func publicManager(c *bootstrap.Config) (map[string]any, error) {
+	listener, err := c.Listener(bootstrap.PublicListener)
+	if err != nil {
+		return nil, err
+	}
+	var manager map[string]any
+	if chains, ok := listener["filter_chains"].([]any); ok && len(chains) == 1 {
+		chain, _ := chains[0].(map[string]any)
+		if filters, ok := chain["filters"].([]any); ok && len(filters) == 1 {
+			filter, _ := filters[0].(map[string]any)
+			manager, _ = filter["typed_config"].(map[string]any)
+		}
+	}
+	if manager["stat_prefix"] != publicStats {
+		return nil, fmt.Errorf("envoy.yaml's public listener is not one HTTP connection manager with stat_prefix %q; restore it", publicStats)
+	}
+	return manager, nil
+}

@@ -1,0 +1,56 @@
+package bootstrap
+
+const (
+	redisClusterType = "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig"
+	redisProtocol    = "type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions"
+)
+
+// SetRedis makes the counts live in one Redis, at host:port or at the path of a unix socket.
+func (c *Config) SetRedis(addr string) error {
+	cl, err := c.Cluster(RedisCluster)
+	if err != nil {
+		return err
+	}
+	delete(cl, "cluster_type")
+	delete(cl, "lb_policy")
+	delete(cl, "type")
+	return c.SetEndpoints(RedisCluster, addr)
+}
+
+// SetRedisCluster makes the counts live in a Redis Cluster: some of its nodes' host:port, from which Envoy finds the others.
+func (c *Config) SetRedisCluster(addrs ...string) error {
+	cl, err := c.Cluster(RedisCluster)
+	if err != nil {
+		return err
+	}
+	delete(cl, "type")
+	cl["lb_policy"] = "CLUSTER_PROVIDED"
+	cl["cluster_type"] = map[string]any{
+		"name": "envoy.clusters.redis",
+		"typed_config": map[string]any{
+			"@type":                      redisClusterType,
+			"cluster_refresh_rate":       "2s",
+			"redirect_refresh_interval":  "1s",
+			"redirect_refresh_threshold": 1,
+		},
+	}
+	return c.SetEndpoints(RedisCluster, addrs...)
+}
+
+// SetRedisAuth makes Envoy authenticate at Redis. An empty user is Redis' "default" user; two empty strings: no AUTH.
+func (c *Config) SetRedisAuth(user, password string) error {
+	cl, err := c.Cluster(RedisCluster)
+	if err != nil {
+		return err
+	}
+	if user == "" && password == "" {
+		delete(cl, "typed_extension_protocol_options")
+		return nil
+	}
+	options := map[string]any{"@type": redisProtocol, "auth_password": map[string]any{"inline_string": password}}
+	if user != "" {
+		options["auth_username"] = map[string]any{"inline_string": user}
+	}
+	cl["typed_extension_protocol_options"] = map[string]any{"envoy.filters.network.redis_proxy": options}
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"routelimit/bootstrap"
+	"routelimit/servers"
+)
+
+// givenRedis is a Redis that somebody else runs.
+type givenRedis struct {
+	addr           string // host:port or a socket's path
+	user, password string
+	cluster        bool
+	warning        string // "" if its settings are fit
+}
+
+// redisPatience is how long a given Redis may take to answer.
+const redisPatience = 3 * time.Second
+
+// findRedis asks the Redis at a URL what it is. The error says what to do if it does not answer or cannot be used.
+func findRedis(ctx context.Context, url string) (*givenRedis, error) {
+	options, err := redisOptions(url)
+	if err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	info, err := client.Info(ctx, "cluster", "memory").Result()
+	if err != nil && strings.Contains(err.Error(), "syntax error") { // before Redis 7, INFO takes one section
+		info, err = client.Info(ctx).Result()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redis at %s does not answer: %w; start it, correct --redis or REDIS_URL, or leave both away "+
+			"to have one started", options.Addr, err)
+	}
+	found := &givenRedis{addr: options.Addr, user: options.Username, password: options.Password}
+	found.cluster = strings.Contains(info, "cluster_enabled:1")
+	if !strings.Contains(info, "maxmemory:0\r") && !strings.Contains(info, "maxmemory_policy:noeviction") {
+		found.warning = "this Redis evicts keys when its memory is full, and an evicted key is a forgotten count: " +
+			"set maxmemory-policy noeviction"
+	}
+	return found, nil
+}
+
+// redisOptions reads redis://user:password@host:port, unix:///path or host:port.
+func redisOptions(url string) (*redis.Options, error) {
+	if !strings.Contains(url, "://") {
+		url = "redis://" + url
+	}
+	parsed, err := redis.ParseURL(url)
+	if err != nil {
+		// The parser's error would repeat the password.
+		return nil, errors.New("the address of Redis cannot be read; write redis://user:password@host:port, unix:///path or host:port")
+	}
+	if parsed.TLSConfig != nil {
+		return nil, errors.New("a Redis behind TLS needs a certificate authority, which a URL cannot name; " +
+			"write it into the Envoy configuration as the comment at the end of envoy.yaml shows, and run Envoy itself")
+	}
+	if parsed.DB != 0 {
+		return nil, fmt.Errorf("the address of Redis names database %d, but Envoy's redis_proxy uses 0 always; take it off", parsed.DB)
+	}
+	options := servers.ClientOptions(parsed.Network, parsed.Addr)
+	options.Username, options.Password = parsed.Username, parsed.Password
+	return options, nil
+}
+
+// use points a configuration at this Redis.
+func (r *givenRedis) use(c *bootstrap.Config) error {
+	set := func() error { return c.SetRedis(r.addr) }
+	if r.cluster {
+		set = func() error { return c.SetRedisCluster(r.addr) }
+	}
+	if err := set(); err != nil {
+		return err
+	}
+	return c.SetRedisAuth(r.user, r.password)
+}
+
+// describe is the line that a person sees.
+func (r *givenRedis) describe() string {
+	if r.cluster {
+		return r.addr + "  (given, a Redis Cluster)"
+	}
+	return r.addr + "  (given)"
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the program's version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info, _ := debug.ReadBuildInfo() // nil only for programs built without modules
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
+			return err
+		},
+	}
+}
+
+// versionLine is "routelimit v1.2.3 (go1.26.8)", or with the commit where no version was given.
+func versionLine(info *debug.BuildInfo) string {
+	if info == nil {
+		return "routelimit, of unknown version"
+	}
+	version := info.Main.Version
+	if version == "" || version == "(devel)" {
+		version = "devel"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				version += " " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("routelimit %s (%s)", version, info.GoVersion)
+}

@@ -1,0 +1,137 @@
+//go:build wasip1
+
+package main
+
+import (
+	"routelimit/filter/link"
+	"routelimit/limit"
+	"routelimit/policy"
+	"routelimit/policy/identity"
+	"routelimit/resp"
+	"routelimit/shim"
+)
+
+// outcome is what becomes of a request.
+type outcome uint8
+
+const (
+	pending  outcome = iota // Redis is asked
+	pass                    // it goes on
+	answered                // it was answered by us
+)
+
+// decide asks Redis about every limit of the request's route, or settles the
+// request where there is nothing to ask.
+func (r *request) decide(h *head, body *identity.Body) outcome {
+	p := r.plugin
+	caller := identity.Request{Attrs: h, Body: body, Params: p.matched.Params}
+	if r.route.IsExempt(&caller) {
+		p.metrics.route(r.route.Key).exempt.Add(1)
+		r.state = passed
+		return pass
+	}
+	r.work = p.takeWork()
+	r.route.Plan(&caller, &r.work.plan)
+	p.metrics.noted(caller.Noted)
+	r.work.sized()
+	if r.route.Blocked != nil {
+		return r.refuseBlocked()
+	}
+	return r.ask()
+}
+
+// ask sends one command for each key, all in one message.
+func (r *request) ask() outcome {
+	l := r.plugin.link
+	if failure := l.Begin(&r.ticket, r); failure != link.None {
+		for i := range r.work.groups {
+			r.Fail(i, failure)
+		}
+		return r.conclude()
+	}
+	for i := range r.work.plan.Groups {
+		g := &r.work.plan.Groups[i]
+		l.Add(&r.ticket, func(dst []byte) []byte { return limit.AppendDecide(dst, g.Key, redisTime, g.Charges) })
+	}
+	r.state = asking
+	l.Commit(&r.ticket)
+	r.plugin.schedule()
+	return pending
+}
+
+// redisTime lets the script read Redis' own clock.
+const redisTime = 0
+
+// Answer takes the reply about one key.
+func (r *request) Answer(i int, reply resp.Value) error {
+	g := &r.work.groups[i]
+	if reply.Kind == resp.Error {
+		kind := resp.ClassifyError(reply.Text)
+		r.failed(i, kind.String(), string(reply.Text))
+		return nil
+	}
+	err := limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision)
+	if err != nil {
+		r.failed(i, link.BadReply.String(), err.Error())
+	}
+	return err
+}
+
+// Fail takes the news that there will be no reply about one key.
+func (r *request) Fail(i int, why link.Failure) { r.failed(i, why.String(), "") }
+
+func (r *request) failed(i int, kind, detail string) {
+	r.work.groups[i].failure = kind
+	r.plugin.metrics.failure(kind)
+	r.plugin.logs.failure(kind, detail)
+}
+
+// Late takes a reply that came after the request was settled without it. What it
+// charged is given back if the request did not pass.
+func (r *request) Late(i int, reply resp.Value) {
+	g := &r.work.groups[i]
+	if r.state != refused || reply.Kind == resp.Error {
+		return
+	}
+	if limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) == nil && g.decision.Allowed {
+		g.failure = ""
+		r.refund(i)
+	}
+}
+
+// Resume settles a request that was held, after the last reply.
+func (r *request) Resume() {
+	if !shim.SetEffectiveContext(r.id) {
+		return // the client has gone; what was charged stays
+	}
+	current = r
+	defer r.settlePanic("a decision")
+	r.plugin.metrics.waited.Record(uint64(r.plugin.link.Waited(&r.ticket).Microseconds()))
+	if r.conclude() == pass {
+		shim.ContinueRequest()
+	}
+}
+
+// conclude settles the request by what is known of all its keys: one refusal
+// refuses, one failure leaves it to the route's on_error, else it passes.
+func (r *request) conclude() outcome {
+	anyRefused, failure := false, ""
+	for i := range r.work.groups {
+		g := &r.work.groups[i]
+		switch {
+		case g.failure != "":
+			failure = g.failure
+		case !g.decision.Allowed:
+			anyRefused = true
+		}
+	}
+	switch {
+	case anyRefused:
+		return r.refuse()
+	case failure != "" && r.route.OnError == policy.Closed:
+		return r.refuseUnavailable(failure)
+	case failure != "":
+		return r.passUnasked(failure)
+	}
+	return r.passAsked()
+}

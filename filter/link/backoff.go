@@ -1,0 +1,21 @@
+package link
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// backoff says how long not to open the stream again. The zero value allows it.
+type backoff struct {
+	until time.Duration // on the host's clock
+	delay time.Duration // of the last failure; 0 after a success
+}
+
+// failed doubles the delay. Half of it is drawn by chance, so that the workers
+// of a fleet do not come back to a Redis at the same moment.
+func (b *backoff) failed(now time.Duration) {
+	b.delay = min(max(2*b.delay, minBackoff), maxBackoff)
+	b.until = now + b.delay/2 + rand.N(b.delay/2+1)
+}
+
+func (b *backoff) succeeded() { *b = backoff{} }

@@ -1,0 +1,113 @@
+package link
+
+import "routelimit/resp"
+
+// Receive takes what came on a stream. Call Drain afterwards.
+func (l *Link) Receive(token uint32, chunk []byte) {
+	if !l.open || token != l.token {
+		return // of a stream that was given up
+	}
+	l.now = l.host.Now()
+	l.decoder.Write(chunk)
+	for l.flight.len() > 0 {
+		reply, err := l.decoder.Next()
+		if err == resp.ErrShort {
+			break
+		}
+		if err != nil || l.surplus(1) || l.deliver(l.flight.pop(), reply) != nil {
+			l.Abandon(BadReply)
+			return
+		}
+		l.heardAt = l.now
+		if reply.Kind != resp.Error {
+			// A server that can only complain before it hangs up is not one to
+			// come back to at once.
+			l.backoff.succeeded()
+		}
+	}
+	if l.surplus(0) {
+		l.Abandon(BadReply)
+		return
+	}
+	l.flush()
+}
+
+// surplus says whether more came than is awaited, when awaited replies are not
+// taken yet. One reply too many means that any of those before it may have been
+// that one.
+func (l *Link) surplus(awaited int) bool {
+	return l.flight.len() == awaited && l.decoder.Buffered() > 0
+}
+
+// deliver hands one reply to who asked for it.
+func (l *Link) deliver(s slot, reply resp.Value) error {
+	t := s.ticket
+	if reply.Kind == resp.Error && !s.resent && !t.unwanted() && resp.ClassifyError(reply.Text) == resp.NoScript {
+		l.resend(s)
+		l.answered(s)
+		return nil
+	}
+	l.answered(s)
+	switch {
+	case t.expired:
+		t.waiter.Late(s.index, reply)
+	case !t.gone:
+		err := t.waiter.Answer(s.index, reply)
+		l.settle(t, s.index)
+		return err
+	}
+	return nil
+}
+
+// Closed takes the news that the other end has closed a stream. Call Drain
+// afterwards.
+func (l *Link) Closed(token uint32) {
+	if !l.open || token != l.token {
+		return // never told to us, or given up before
+	}
+	// Without this the proxy takes further messages on the token and loses them.
+	l.host.Close(token)
+	l.lost(Disconnected)
+}
+
+// Abandon gives up the stream and fails all who wait for a reply on it.
+func (l *Link) Abandon(why Failure) {
+	if !l.open {
+		return // and so nothing is in flight
+	}
+	l.host.Cancel(l.token)
+	l.lost(why)
+}
+
+// lost ends the state of a stream. What was not sent yet stays queued: a later
+// request or tick opens the next stream. Opening it here would spin as fast as
+// the proxy can refuse.
+func (l *Link) lost(why Failure) {
+	l.now = l.host.Now()
+	l.open, l.token = false, 0
+	l.decoder.Reset()
+	l.backoff.failed(l.now)
+	// None of it may be left for the next stream, even if a waiter panics.
+	failing := l.flight
+	l.flight, l.messages = fifo[slot]{}, 0
+	for failing.len() > 0 {
+		s := failing.pop()
+		l.fail(s.ticket, s.index, why)
+	}
+}
+
+func (l *Link) fail(t *Ticket, i int, why Failure) {
+	if t.unwanted() {
+		return
+	}
+	t.waiter.Fail(i, why)
+	l.settle(t, i)
+}
+
+// settle takes command i of t as done.
+func (l *Link) settle(t *Ticket, i int) {
+	t.awaited &^= 1 << i
+	if t.awaited == 0 {
+		l.ready.push(t)
+	}
+}

@@ -1,0 +1,147 @@
+//go:build wasip1
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"routelimit/policy"
+	"routelimit/shim"
+)
+
+// logs are the lines that a plugin writes, each kind bounded in its rate: an
+// attack or an outage must not fill a disk.
+type logs struct {
+	identity policy.LogIdentity
+	refusals rate
+	failures map[string]*rate
+}
+
+const (
+	refusalsPerPeriod = 20
+	refusalsPeriod    = time.Second
+	failuresPerPeriod = 1
+	failuresPeriod    = 10 * time.Second
+)
+
+func newLogs() logs {
+	return logs{
+		refusals: rate{lines: refusalsPerPeriod, period: refusalsPeriod},
+		failures: map[string]*rate{},
+	}
+}
+
+// rate admits a number of lines a period and counts the others.
+type rate struct {
+	lines   int
+	period  time.Duration
+	ends    time.Duration
+	written int
+	leftOut int
+}
+
+// admit says whether a line may be written, and how many were not since the last.
+func (r *rate) admit() (leftOut int, ok bool) {
+	if at := now(); at >= r.ends {
+		r.ends, r.written = at+r.period, 0
+	}
+	if r.written >= r.lines {
+		r.leftOut++
+		return 0, false
+	}
+	r.written++
+	leftOut, r.leftOut = r.leftOut, 0
+	return leftOut, true
+}
+
+// refusal writes one refusal as a line of JSON.
+func (l *logs) refusal(refusing *policy.Limit, identity []byte, shadow bool) {
+	leftOut, ok := l.refusals.admit()
+	if !ok {
+		return
+	}
+	labels := &refusing.Labels
+	line := append(make([]byte, 0, 256), `{"event":"rate_limited"`...)
+	line = appendText(line, "route", labels.Route)
+	line = appendText(line, "limit", labels.Limit)
+	line = appendText(line, "key", labels.Identity)
+	line = appendNumber(line, "quota", refusing.Limit.Limit)
+	line = appendText(line, "window", labels.Window)
+	if text := l.identityText(identity); text != "" {
+		line = appendText(line, "identity", text)
+	}
+	if shadow {
+		line = append(line, `,"shadow":true`...)
+	}
+	if leftOut > 0 {
+		line = appendNumber(line, "left_out", int64(leftOut))
+	}
+	shim.Log(shim.LogInfo, string(append(line, '}')))
+}
+
+func appendText(line []byte, name, value string) []byte {
+	line = append(append(append(line, `,"`...), name...), `":`...)
+	return gjson.AppendJSONString(line, value)
+}
+
+func appendNumber(line []byte, name string, value int64) []byte {
+	line = append(append(append(line, `,"`...), name...), `":`...)
+	return strconv.AppendInt(line, value, 10)
+}
+
+func (l *logs) identityText(identity []byte) string {
+	switch l.identity {
+	case policy.LogNone:
+		return ""
+	case policy.LogHashed:
+		sum := sha256.Sum256(identity)
+		return hex.EncodeToString(sum[:8])
+	}
+	return string(identity)
+}
+
+// warn writes a line about a kind of trouble, if one may be written now.
+func (l *logs) warn(kind, text string) {
+	r := l.failures[kind]
+	if r == nil {
+		r = &rate{lines: failuresPerPeriod, period: failuresPeriod}
+		l.failures[kind] = r
+	}
+	leftOut, ok := r.admit()
+	if !ok {
+		return
+	}
+	if leftOut > 0 {
+		text += fmt.Sprintf(" (%d more like this were not logged)", leftOut)
+	}
+	shim.Log(shim.LogWarn, "routelimit: "+text)
+}
+
+// maxDetail bounds what is logged of a text that Redis sent.
+const maxDetail = 200
+
+func (l *logs) failure(kind, detail string) {
+	text := "no decision: " + kind
+	if detail != "" {
+		text += fmt.Sprintf(": %.*q", maxDetail, detail)
+	}
+	l.warn(kind, text)
+}
+
+func (l *logs) decidedWithoutRedis(how, route, failure string) {
+	l.warn("decided "+how+" "+route, fmt.Sprintf("requests of %s are settled without Redis, fail %s: %s", route, how, failure))
+}
+
+func (l *logs) linkClosed(code uint32, text string) {
+	l.warn("link closed", fmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text))
+}
+
+func (l *logs) badMetadata(err error) {
+	l.warn("route metadata", "the limits in an Envoy route's metadata are refused, the configuration's routes and default apply: "+err.Error())
+}

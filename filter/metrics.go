@@ -1,0 +1,167 @@
+//go:build wasip1
+
+package main
+
+import (
+	"strings"
+
+	"routelimit/policy"
+	"routelimit/policy/identity"
+	"routelimit/shim"
+)
+
+// The names carry their labels as Envoy's stats_config.stats_tags takes them
+// apart: for route, limit, outcome and kind a tag with the regex
+// (\.route=\.(.*?);). /stats/prometheus then shows
+//
+//	routelimit_requests_total{route="POST:/login",limit="pair",outcome="refused"} 11
+//
+// No value that a caller sends is part of a name: their number depends on routes,
+// limits, outcomes and kinds of failures alone.
+const (
+	requestsTotal = "routelimit_requests_total"
+	failuresTotal = "routelimit_failures_total"
+	identityTotal = "routelimit_identity_total"
+	refundsTotal  = "routelimit_refunds_total"
+)
+
+const (
+	outcomePassed        = "passed"
+	outcomeRefused       = "refused"
+	outcomeShadowRefused = "shadow_refused"
+	outcomeOpen          = "open"        // passed without an answer of Redis
+	outcomeUnavailable   = "unavailable" // answered 503 for lack of one
+	outcomeExempt        = "exempt"
+)
+
+// metrics are what one plugin counts. The counters themselves belong to the
+// proxy and are shared by all workers and configurations.
+type metrics struct {
+	limits   map[*policy.Limit]*limitMetrics
+	outcomes map[string]*routeMetrics
+	failures map[string]shim.Metric
+	kinds    [4]shim.Metric // of identity.Noted, by bit
+
+	rejected    shim.Metric // configurations
+	routes      shim.Metric // of the configuration in force
+	opened      shim.Metric // streams to Redis
+	resent      shim.Metric // commands, with their script
+	restarted   shim.Metric // states that a clock fault or a foreign value made unusable
+	panics      shim.Metric
+	badMetadata shim.Metric
+	refundsMade shim.Metric
+	refundsLost shim.Metric
+	batch       shim.Metric // commands a message
+	waited      shim.Metric // microseconds from the question to the decision
+}
+
+// limitMetrics are the counters of one limit.
+type limitMetrics struct{ passed, refused, shadowRefused shim.Metric }
+
+// routeMetrics are the counters of a route for requests that no single limit
+// decided.
+type routeMetrics struct{ open, unavailable, exempt, refused shim.Metric }
+
+func newMetrics() *metrics {
+	m := &metrics{
+		limits:   map[*policy.Limit]*limitMetrics{},
+		outcomes: map[string]*routeMetrics{},
+		failures: map[string]shim.Metric{},
+
+		rejected:    shim.DefineCounter("routelimit_rejected_configurations_total"),
+		routes:      shim.DefineGauge("routelimit_routes"),
+		opened:      shim.DefineCounter("routelimit_link_opened_total"),
+		resent:      shim.DefineCounter("routelimit_script_resent_total"),
+		restarted:   shim.DefineCounter("routelimit_state_restarted_total"),
+		panics:      shim.DefineCounter("routelimit_panics_total"),
+		badMetadata: shim.DefineCounter("routelimit_route_metadata_refused_total"),
+		refundsMade: shim.DefineCounter(label(refundsTotal, "outcome", "made")),
+		refundsLost: shim.DefineCounter(label(refundsTotal, "outcome", "lost")),
+		batch:       shim.DefineHistogram("routelimit_batch_commands"),
+		waited:      shim.DefineHistogram("routelimit_decision_us"),
+	}
+	for i, kind := range [...]string{"no_identity", "ambiguous", "oversized", "body_unread"} {
+		m.kinds[i] = shim.DefineCounter(label(identityTotal, "kind", kind))
+	}
+	return m
+}
+
+// label appends labels, given as names and values in turn, to a metric's name.
+func label(name string, labels ...string) string {
+	var b strings.Builder
+	b.WriteString(name)
+	for i := 0; i < len(labels); i += 2 {
+		b.WriteString("." + labels[i] + "=." + labelValue(labels[i+1]) + ";")
+	}
+	b.WriteString(".")
+	return b.String()
+}
+
+// labelValue keeps a value from ending its label early.
+func labelValue(value string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ';' || c < 0x20 || c == 0x7f {
+			return '_'
+		}
+		return c
+	}, value)
+}
+
+func requests(route, limit, outcome string) shim.Metric {
+	return shim.DefineCounter(label(requestsTotal, "route", route, "limit", limit, "outcome", outcome))
+}
+
+// maxDynamic bounds what is kept for limits that come from route metadata, which
+// may change for ever. The proxy finds a counter again by its name.
+const maxDynamic = 16384
+
+func (m *metrics) limit(l *policy.Limit) *limitMetrics {
+	if found := m.limits[l]; found != nil {
+		return found
+	}
+	if len(m.limits) >= maxDynamic {
+		clear(m.limits)
+	}
+	made := &limitMetrics{passed: requests(l.Labels.Route, l.Labels.Limit, outcomePassed)}
+	if l.Shadow {
+		made.shadowRefused = requests(l.Labels.Route, l.Labels.Limit, outcomeShadowRefused)
+	} else {
+		made.refused = requests(l.Labels.Route, l.Labels.Limit, outcomeRefused)
+	}
+	m.limits[l] = made
+	return made
+}
+
+func (m *metrics) route(key string) *routeMetrics {
+	if found := m.outcomes[key]; found != nil {
+		return found
+	}
+	if len(m.outcomes) >= maxDynamic {
+		clear(m.outcomes)
+	}
+	made := &routeMetrics{
+		open:        requests(key, "", outcomeOpen),
+		unavailable: requests(key, "", outcomeUnavailable),
+		exempt:      requests(key, "", outcomeExempt),
+		refused:     requests(key, "", outcomeRefused),
+	}
+	m.outcomes[key] = made
+	return made
+}
+
+func (m *metrics) failure(kind string) {
+	counter, ok := m.failures[kind]
+	if !ok {
+		counter = shim.DefineCounter(label(failuresTotal, "kind", kind))
+		m.failures[kind] = counter
+	}
+	counter.Add(1)
+}
+
+func (m *metrics) noted(n identity.Noted) {
+	for i := range m.kinds {
+		if n.Has(1 << i) {
+			m.kinds[i].Add(1)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+//go:build wasip1
+
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"routelimit/answer"
+	"routelimit/filter/link"
+	"routelimit/limit"
+	"routelimit/policy"
+	"routelimit/shim"
+)
+
+type vm struct{ types.DefaultVMContext }
+
+func (*vm) NewPluginContext(id uint32) types.PluginContext {
+	return &plugin{id: id}
+}
+
+// plugin is one configuration in one worker. During an update the old and the
+// new one live in the same VM, each with requests and a link of its own; so all
+// state hangs here and none is global.
+type plugin struct {
+	types.DefaultPluginContext
+	id      uint32
+	gateway bool
+	policy  *policy.Policy
+	link    *link.Link
+	metrics *metrics
+	logs    logs
+	routes  routeCache
+	matched policy.Matched
+	holding holding
+	period  uint32 // of the tick, in ms
+
+	// Memory that the next request uses again.
+	works   []*work
+	quotas  []answer.Quota
+	headers [][2]string
+}
+
+// OnPluginStart reads the configuration. Refusing it makes Envoy refuse the
+// update, or the start; an earlier configuration then serves on.
+func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
+	// The bytes live in the callback's arena, and parts of them go into the policy.
+	raw := []byte(string(shim.PluginConfiguration()))
+	p.metrics = newMetrics()
+	p.logs = newLogs()
+	if isGateway(raw) {
+		p.gateway = true
+		return types.OnPluginStartStatusOK
+	}
+	parsed, err := policy.Parse(raw, os.LookupEnv)
+	if err != nil {
+		p.metrics.rejected.Add(1)
+		shim.Log(shim.LogError, "routelimit: the configuration is refused; correct it and load it again:\n"+err.Error())
+		return types.OnPluginStartStatusFailed
+	}
+	p.use(parsed)
+	return types.OnPluginStartStatusOK
+}
+
+func (p *plugin) use(parsed *policy.Policy) {
+	p.policy = parsed
+	p.logs.identity = parsed.Log.Identity
+	p.link = link.New(&linkHost{cluster: parsed.Redis.Cluster, metrics: p.metrics}, parsed.Redis.Timeout, limit.AppendEval)
+	p.link.Sent = func(commands int) { p.metrics.batch.Record(uint64(commands)) }
+	p.link.Resent = func() { p.metrics.resent.Add(1) }
+	p.metrics.routes.Record(uint64(len(parsed.Routes)))
+	plugins[p.id] = p
+	shim.HandleStreams(p.id, p)
+	if parsed.Empty {
+		shim.Log(shim.LogWarn, "routelimit: the configuration is empty, nothing is limited; add routes and a default")
+	}
+}
+
+// OnPluginDone ends an old configuration after its last request.
+func (p *plugin) OnPluginDone() bool {
+	delete(plugins, p.id)
+	if p.link != nil {
+		p.link.Stop()
+		shim.SetTickPeriod(0)
+	}
+	return true
+}
+
+func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
+	if p.gateway {
+		return &gatewayStream{}
+	}
+	return &request{plugin: p, id: id}
+}
+
+// OnTick ends overdue waits. It runs only while something waits.
+func (p *plugin) OnTick() {
+	if p.link == nil {
+		return
+	}
+	p.link.Tick()
+	p.drain()
+	p.expireBodies()
+	p.schedule()
+}
+
+// OnReceive takes replies from Redis.
+func (p *plugin) OnReceive(token uint32, size int) {
+	p.link.Receive(token, shim.Received(size))
+	p.drain()
+	p.schedule()
+}
+
+// OnClose takes the end of the stream to Redis.
+func (p *plugin) OnClose(token, _ uint32) {
+	code, text := shim.StreamStatus()
+	p.logs.linkClosed(code, strings.ToValidUTF8(text, "?"))
+	p.link.Closed(token)
+	p.drain()
+	p.schedule()
+}
+
+// drain resumes what the link has answers for, then makes the plugin's own
+// context the effective one again: what follows concerns the link.
+func (p *plugin) drain() {
+	p.link.Drain()
+	shim.SetEffectiveContext(p.id)
+}
+
+// schedule makes the tick as fast as what waits needs it, or ends it.
+func (p *plugin) schedule() {
+	period := p.link.TickPeriod()
+	if period == 0 && p.holding.len() > 0 {
+		period = holdingTick
+	}
+	if period != p.period {
+		p.period = period
+		shim.SetTickPeriod(period)
+	}
+}
+
+// linkHost opens and feeds the stream for link.Link.
+type linkHost struct {
+	cluster string
+	metrics *metrics
+}
+
+// The names tell a gateway, or who reads its log, what the stream is.
+const (
+	linkService = "routelimit.Link"
+	linkMethod  = "Pipe"
+)
+
+func (h *linkHost) Open() (token uint32, ok bool) {
+	h.metrics.opened.Add(1)
+	return shim.OpenStream(h.cluster, linkService, linkMethod)
+}
+
+func (h *linkHost) Send(token uint32, message []byte) { shim.SendMessage(token, message) }
+
+func (h *linkHost) Close(token uint32) { shim.CloseStream(token) }
+
+func (h *linkHost) Cancel(token uint32) { shim.CancelStream(token) }
+
+func (h *linkHost) Now() time.Duration { return now() }
+
+// started is any moment; only differences to it are used, and they follow the
+// monotonic clock.
+var started = time.Now()
+
+func now() time.Duration { return time.Since(started) }

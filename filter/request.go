@@ -1,0 +1,191 @@
+//go:build wasip1
+
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"routelimit/answer"
+	"routelimit/filter/link"
+	"routelimit/policy"
+	"routelimit/policy/identity"
+	"routelimit/shim"
+)
+
+// state is how far a request has come. It only goes forward.
+type state uint8
+
+const (
+	fresh    state = iota
+	holding_       // its headers are held until its body is read
+	asking         // it is held until Redis has answered
+	passed
+	refused // answered by us
+)
+
+// request is one HTTP request, from its headers to its log entry.
+type request struct {
+	types.DefaultHttpContext
+	plugin *plugin
+	id     uint32
+	state  state
+	kind   answer.RequestKind
+	route  *policy.Route
+	// fromEnvoy: the route came from the metadata of Envoy's own route.
+	fromEnvoy bool
+	body      *heldBody
+	ticket    link.Ticket
+	work      *work // what was asked and answered; nil if nothing was
+}
+
+// head is what is looked for in the request's headers in one pass.
+type head struct {
+	pairs                      shim.Pairs
+	method, path, host         string
+	contentType, contentLength string
+	upgrade, expect            bool
+}
+
+func readHead() (h head) {
+	h.pairs = shim.RequestHeaders()
+	for name, value := range h.pairs.All {
+		switch name {
+		case ":method":
+			h.method = value
+		case ":path":
+			h.path = value
+		case ":authority":
+			h.host = value
+		case "content-type":
+			h.contentType = value
+		case "content-length":
+			h.contentLength = value
+		case "upgrade":
+			h.upgrade = true
+		case "expect":
+			h.expect = true
+		}
+	}
+	return h
+}
+
+// Header and Property make head the attributes that policy asks for.
+func (h *head) Header(name string, line int) (value string, ok bool) {
+	for n, v := range h.pairs.All {
+		if n == name {
+			if line == 0 {
+				return v, true
+			}
+			line--
+		}
+	}
+	return "", false
+}
+
+func (h *head) Property(path string) (value []byte, ok bool) { return shim.Property(path) }
+
+var _ identity.Attributes = (*head)(nil)
+
+// isGRPC follows Envoy: application/grpc and application/grpc+…, not grpc-web.
+func (h *head) isGRPC() bool {
+	rest, ok := strings.CutPrefix(h.contentType, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
+// bodyComes says whether it is safe to wait for the body, and whether it can be
+// read: a stream that the client leaves open never ends, and a client that
+// expects to be told to continue sends nothing before.
+func (h *head) bodyComes(maxBytes int) bool {
+	if h.upgrade || h.expect || h.method == "CONNECT" || h.isGRPC() {
+		return false
+	}
+	if h.contentLength == "" {
+		return true
+	}
+	n, err := strconv.Atoi(h.contentLength)
+	return err == nil && n <= maxBytes
+}
+
+// OnHttpRequestHeaders finds the route and asks, or holds the headers to read
+// the body first.
+func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
+	current = r
+	p := r.plugin
+	if p.policy.Empty || p.policy.Mode == policy.Off {
+		return shim.Continue
+	}
+	h := readHead()
+	if !p.policy.CountPreflights && policy.IsPreflight(&h) {
+		return shim.Continue
+	}
+	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
+	r.findRoute(&h)
+	switch {
+	case r.route == nil && p.policy.RefuseUndeclared:
+		return r.act(r.refuseUndeclared(), shim.Continue)
+	case r.route == nil || len(r.route.Limits) == 0:
+		return shim.Continue
+	case r.route.NeedsBody && !end && h.bodyComes(p.policy.Body.MaxBytes):
+		r.hold()
+		return shim.StopIteration
+	}
+	return r.act(r.decide(&h, r.missingBody(end)), shim.StopAllIterationAndWatermark)
+}
+
+// missingBody is what is known of the body of a request that is not held: that
+// it has none, or that there is one which was not read.
+func (r *request) missingBody(end bool) *identity.Body {
+	if end || !r.route.NeedsBody {
+		return nil
+	}
+	return &identity.Body{}
+}
+
+// findRoute sets the route of the request: what Envoy's own route declares, or
+// else what the configuration says of the path.
+func (r *request) findRoute(h *head) {
+	p := r.plugin
+	if route, ok := p.routes.find(p); ok {
+		r.route, r.fromEnvoy = route, true
+		return
+	}
+	r.route = p.policy.Match(h.method, h.host, h.path, &p.matched)
+}
+
+// findParams makes the path's parameters available once more.
+func (r *request) findParams(h *head) {
+	if r.fromEnvoy {
+		r.route.Capture(h.path, &r.plugin.matched)
+		return
+	}
+	r.plugin.policy.Match(h.method, h.host, h.path, &r.plugin.matched)
+}
+
+// act does inside a callback of the request what was decided; waiting is the
+// action that holds the request where nothing is decided yet.
+func (r *request) act(o outcome, waiting types.Action) types.Action {
+	switch o {
+	case pending:
+		return waiting
+	case pass:
+		return shim.Continue
+	}
+	return shim.StopIteration // we have answered
+}
+
+// OnHttpStreamDone comes when the request is over, however it ended.
+func (r *request) OnHttpStreamDone() {
+	if r.state == holding_ {
+		r.plugin.holding.leave(r)
+	}
+	if r.state == asking {
+		r.plugin.link.Leave(&r.ticket)
+	}
+	r.releaseWork()
+	if current == r {
+		current = nil
+	}
+}

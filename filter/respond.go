@@ -1,0 +1,283 @@
+//go:build wasip1
+
+package main
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"routelimit/answer"
+	"routelimit/filter/link"
+	"routelimit/limit"
+	"routelimit/policy"
+	"routelimit/shim"
+)
+
+// The filter states that an access log can print, as
+// %FILTER_STATE(wasm.routelimit.outcome:PLAIN)%.
+const (
+	stateOutcome = "routelimit.outcome"
+	stateLimit   = "routelimit.limit"
+)
+
+// passAsked lets a request pass that every enforced limit admits.
+func (r *request) passAsked() outcome {
+	r.state = passed
+	r.countVerdicts()
+	return pass
+}
+
+// passUnasked lets a request pass that Redis did not decide, on a route that
+// fails open. What other keys were charged stays charged.
+func (r *request) passUnasked(failure string) outcome {
+	r.state = passed
+	r.plugin.metrics.route(r.route.Key).open.Add(1)
+	r.plugin.logs.decidedWithoutRedis("open", r.route.Key, failure)
+	shim.SetFilterState(stateOutcome, "open")
+	return pass
+}
+
+// refuse answers 429 and gives back what other keys were charged.
+func (r *request) refuse() outcome {
+	r.countVerdicts()
+	for i := range r.work.groups {
+		if g := &r.work.groups[i]; g.failure == "" && g.decision.Allowed {
+			r.refund(i)
+		}
+	}
+	return r.answerRefusal(r.quotas(), r.longestRefusal())
+}
+
+// longestRefusal is the name of the limit that the caller has to wait for longest.
+func (r *request) longestRefusal() (name string) {
+	longest := time.Duration(-1)
+	for i := range r.work.groups {
+		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
+		if state.failure != "" {
+			continue
+		}
+		for j, l := range group.Limits {
+			v := &state.decision.Verdicts[j]
+			if l.Shadow || v.Pass {
+				continue
+			}
+			wait := v.Wait
+			if wait == limit.Never {
+				wait = math.MaxInt64
+			}
+			if wait > longest {
+				longest, name = wait, l.Name
+			}
+		}
+	}
+	return name
+}
+
+// refuseBlocked answers 429 on a route with an enforced limit of 0.
+func (r *request) refuseBlocked() outcome {
+	blocked := r.route.Blocked
+	r.plugin.metrics.limit(blocked).refused.Add(1)
+	r.plugin.logs.refusal(blocked, nil, false)
+	q := []answer.Quota{{Name: blocked.Name, Limit: 0, Window: blocked.Window, Refused: true, Wait: limit.Never}}
+	return r.answerRefusal(q, blocked.Name)
+}
+
+func (r *request) answerRefusal(q []answer.Quota, name string) outcome {
+	shim.SetFilterState(stateOutcome, "refused")
+	shim.SetFilterState(stateLimit, printable(name))
+	r.send(r.plugin.policy.Answer.Refusal(q, r.kind, r.unixTime()), "routelimit_refused{"+printable(name)+"}")
+	return answered
+}
+
+// refuseUnavailable answers 503 on a route that fails closed, and gives back
+// what the keys that did answer were charged.
+func (r *request) refuseUnavailable(failure string) outcome {
+	for i := range r.work.groups {
+		if g := &r.work.groups[i]; g.failure == "" && g.decision.Allowed {
+			r.refund(i)
+		}
+	}
+	r.plugin.metrics.route(r.route.Key).unavailable.Add(1)
+	r.plugin.logs.decidedWithoutRedis("closed", r.route.Key, failure)
+	return r.answerUnavailable(failure)
+}
+
+func (r *request) answerUnavailable(failure string) outcome {
+	shim.SetFilterState(stateOutcome, "unavailable")
+	r.send(r.plugin.policy.Answer.Unavailable(r.kind), "routelimit_unavailable{"+failure+"}")
+	return answered
+}
+
+// refuseUndeclared answers 404 to what no declared route covers.
+func (r *request) refuseUndeclared() outcome {
+	r.plugin.metrics.route("undeclared").refused.Add(1)
+	response := answer.Response{Status: 404, GRPCStatus: -1, Headers: [][2]string{{"cache-control", "no-store"}}}
+	switch {
+	case r.kind.GRPC:
+		response.GRPCStatus = grpcUnimplemented
+		response.Body = []byte("route is not declared")
+	case !r.kind.HEAD:
+		response.Headers = append(response.Headers, [2]string{"content-type", "application/json"})
+		response.Body = []byte(`{"error":"undeclared_route"}`)
+	}
+	shim.SetFilterState(stateOutcome, "undeclared")
+	r.send(response, "routelimit_undeclared")
+	return answered
+}
+
+const grpcUnimplemented = 12
+
+func (r *request) send(response answer.Response, details string) {
+	r.state = refused
+	shim.SendLocalResponse(response.Status, details, response.Headers, response.Body, response.GRPCStatus)
+}
+
+// quotas is what every enforced limit said that was decided.
+func (r *request) quotas() []answer.Quota {
+	q := r.plugin.quotas[:0]
+	for i := range r.work.groups {
+		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
+		if state.failure != "" {
+			continue
+		}
+		for j, l := range group.Limits {
+			if l.Shadow {
+				continue
+			}
+			v := &state.decision.Verdicts[j]
+			remaining := v.Remaining
+			if state.refunded {
+				remaining = min(remaining+l.Cost, l.Limit.Limit)
+			}
+			q = append(q, answer.Quota{
+				Name: l.Name, Limit: l.Limit.Limit, Window: l.Window,
+				Remaining: remaining, Reset: v.Reset, Refused: !v.Pass, Wait: v.Wait,
+			})
+		}
+	}
+	r.plugin.quotas = q
+	return q
+}
+
+// countVerdicts counts and logs what each limit said.
+func (r *request) countVerdicts() {
+	p := r.plugin
+	for i := range r.work.groups {
+		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
+		if state.failure != "" {
+			continue
+		}
+		for j, l := range group.Limits {
+			v := &state.decision.Verdicts[j]
+			m := p.metrics.limit(l)
+			if v.Restarted {
+				p.metrics.restarted.Add(1)
+			}
+			switch {
+			case v.Pass && state.decision.Allowed:
+				m.passed.Add(1)
+			case v.Pass:
+				// Another limit of this key refused; nothing was charged here.
+			case l.Shadow:
+				m.shadowRefused.Add(1)
+				p.logs.refusal(l, group.Identity(), true)
+			default:
+				m.refused.Add(1)
+				p.logs.refusal(l, group.Identity(), false)
+			}
+		}
+	}
+}
+
+// unixTime is Redis' time of the decision in seconds, or the proxy's where
+// nothing was asked. It serves the headers that give a point in time.
+func (r *request) unixTime() int64 {
+	for i := range r.work.groups {
+		if g := &r.work.groups[i]; g.failure == "" && g.decision.AtMS > 0 {
+			return g.decision.AtMS / 1000
+		}
+	}
+	return time.Now().Unix()
+}
+
+// OnHttpResponseHeaders puts the quota headers on a response, in the place of the
+// upstream's, and gives back what only other statuses are charged for.
+func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+	current = r
+	if r.state != passed || r.work == nil {
+		return shim.Continue // also for our own answers
+	}
+	r.refundUncounted()
+	p := r.plugin
+	p.headers = p.policy.Answer.AppendQuotaHeaders(p.headers[:0], r.quotas(), r.unixTime())
+	for _, h := range p.headers {
+		shim.ReplaceResponseHeader(h[0], h[1])
+	}
+	return shim.Continue
+}
+
+// refundUncounted refunds the limits that count other statuses than this one.
+func (r *request) refundUncounted() {
+	counts := func(l *policy.Limit) bool { return len(l.Count) > 0 }
+	if !slices.ContainsFunc(r.route.Limits, counts) {
+		return
+	}
+	text, _ := shim.ResponseHeader(":status")
+	status, err := strconv.Atoi(text)
+	if err != nil {
+		return
+	}
+	for i := range r.work.groups {
+		if r.work.groups[i].failure != "" {
+			continue
+		}
+		r.refundWhere(i, func(l *policy.Limit) bool {
+			return counts(l) && !slices.Contains(l.Count, status)
+		})
+	}
+}
+
+// refund gives back all that the request was charged under one key.
+func (r *request) refund(i int) {
+	r.work.groups[i].refunded = true
+	r.refundWhere(i, func(*policy.Limit) bool { return true })
+}
+
+// refundWhere gives back the charges of one key whose limits want it.
+func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
+	state, group := &r.work.groups[i], &r.work.plan.Groups[i]
+	charges := r.work.refunding[:0]
+	for j, l := range group.Limits {
+		charged := !l.Shadow || state.decision.Verdicts[j].Pass
+		if charged && wanted(l) {
+			charges = append(charges, group.Charges[j])
+		}
+	}
+	r.work.refunding = charges
+	if len(charges) == 0 {
+		return
+	}
+	p := r.plugin
+	w := &refund{plugin: p}
+	failure := p.link.Tell(w, func(dst []byte) []byte {
+		return limit.AppendRefund(dst, group.Key, state.decision.AtMS, redisTime, charges)
+	})
+	if failure != link.None {
+		w.Fail(0, failure)
+	}
+	p.schedule()
+}
+
+// printable is a name as access logs may hold it.
+func printable(name string) string {
+	for _, c := range []byte(name) {
+		if c < 0x20 || c > 0x7e {
+			return strconv.QuoteToASCII(name)
+		}
+	}
+	return name
+}

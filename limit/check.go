@@ -1,0 +1,54 @@
+package limit
+
+import (
+	"fmt"
+	"time"
+)
+
+// The bounds within which the script's arithmetic is exact and its state small.
+const (
+	MinWindow   = time.Second
+	MaxWindow   = 365 * 24 * time.Hour
+	MaxLogLimit = 1000               // a sliding log keeps one entry for each unit of cost
+	MaxLimit    = 10_000_000_000_000 // what a fixed window may count to
+	maxExact    = 1<<53 - 1          // the largest integer below which a double has no gaps
+)
+
+// Check says why the limit cannot be held exactly, or nil. The error names the field, its value and what is allowed.
+func (l Limit) Check() error {
+	if int(l.Algorithm) >= len(algorithmNames) {
+		return fmt.Errorf("algorithm %d is unknown; write sliding_window, fixed_window, sliding_log or token_bucket", l.Algorithm)
+	}
+	if l.Window < MinWindow || l.Window > MaxWindow || l.Window%time.Second != 0 {
+		return fmt.Errorf("window %v is out of range; write whole seconds from 1s to 365 days", l.Window)
+	}
+	if l.Limit < 0 {
+		return fmt.Errorf("limit %d is negative; write 0 to refuse everything, or more", l.Limit)
+	}
+	if l.Burst != 0 && l.Algorithm != TokenBucket {
+		return fmt.Errorf("burst %d has no meaning for %v; remove it, or use token_bucket", l.Burst, l.Algorithm)
+	}
+	if l.Burst < 0 {
+		return fmt.Errorf("burst %d is negative; write 1 or more, or leave it out for as many as the limit", l.Burst)
+	}
+	if most := l.most(); l.Limit > most {
+		return fmt.Errorf("limit %d is too large for %v over %v; write at most %d", l.Limit, l.Algorithm, l.Window, most)
+	}
+	if most := l.most(); l.Burst > most {
+		return fmt.Errorf("burst %d is too large over %v; write at most %d", l.Burst, l.Window, most)
+	}
+	return nil
+}
+
+// most is the largest limit, or burst, that is counted exactly: where it is multiplied by the window in ms, the product
+// stays below 2^53.
+func (l Limit) most() int64 {
+	switch l.Algorithm {
+	case FixedWindow:
+		return MaxLimit
+	case SlidingLog:
+		return MaxLogLimit
+	default:
+		return maxExact / l.windowMS()
+	}
+}

@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"strings"
+
+	"routelimit/policy/strictjson"
+)
+
+// nameLimits gives limits without a name the text of their identity, and the
+// window behind it where two would have the same. n is the route.
+func nameLimits(n *strictjson.Node, limits []*Limit) {
+	unnamed := map[string]int{}
+	for _, l := range limits {
+		if l.Name == "" && l.Identity != nil {
+			unnamed[l.Identity.String()]++
+		}
+	}
+	seen := map[string]bool{}
+	for _, l := range limits {
+		if l.Name == "" && l.Identity != nil {
+			l.Name = l.Identity.String()
+			if unnamed[l.Name] > 1 {
+				l.Name += "/" + strictjson.FormatDuration(l.Window)
+			}
+		}
+		folded := strings.ToLower(l.Name)
+		if seen[folded] && l.Name != "" {
+			n.Fail("two limits are called %q (letter case does not count); give each a \"name\" of its own", l.Name)
+		}
+		seen[folded] = true
+	}
+}
+
+// finish sets what follows from a route's fields and its key.
+func (r *Route) finish(p *Policy, template, key string) {
+	r.Template, r.Key = template, key
+	first := map[keySource]int{}
+	for i, l := range r.Limits {
+		if l.Identity == nil {
+			return // reported
+		}
+		l.Route = r
+		l.Shadow = l.Shadow || p.Mode == Shadow
+		l.Labels = Labels{
+			Route: key, Limit: l.Name, Identity: l.Identity.String(),
+			Algorithm: l.Algorithm.String(), Window: strictjson.FormatDuration(l.Window),
+		}
+		l.setKeyHead(p.Redis.KeyPrefix)
+
+		source := keySource{l.keyHead, l.Labels.Identity}
+		if _, ok := first[source]; !ok {
+			first[source] = i
+		}
+		l.sameKey = first[source]
+
+		r.NeedsBody = r.NeedsBody || l.Identity.NeedsBody()
+		if r.Blocked == nil && l.Limit.Limit == 0 && !l.Shadow {
+			r.Blocked = l
+		}
+	}
+}
+
+// keySource is what a limit's key is made of, before the request.
+type keySource struct{ head, identity string }
+
+// setKeyHead writes the part of the key that no request changes. The three
+// kinds stay apart: a bucket's name holds no slash and every route's key does,
+// and that of a route holds a colon before its first slash.
+func (l *Limit) setKeyHead(prefix string) {
+	switch {
+	case l.Bucket != "":
+		l.keyHead = prefix + ":{bucket:" + l.Bucket + "|"
+	case l.Route.PerEnvoyRoute:
+		l.keyHead = prefix + ":{" + l.Route.Key + "/"
+		l.keyPerRoute = true
+	default:
+		l.keyHead = prefix + ":{" + l.Route.Key + "|"
+	}
+}

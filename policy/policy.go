@@ -1,0 +1,89 @@
+// Package policy turns a configuration into a checked, immutable [Policy] and
+// answers, for one request, which limits apply and under which keys.
+//
+// It knows neither Envoy nor Redis: a request is seen through
+// [identity.Attributes], and what comes out are keys and charges for package
+// limit. The same code serves the filter, the tests and the operator's program.
+package policy
+
+import (
+	"time"
+
+	"routelimit/answer"
+	"routelimit/policy/identity"
+	"routelimit/policy/route"
+)
+
+// Policy is a whole configuration, checked. Nothing in it changes after
+// [Parse], so any number of requests may use it.
+type Policy struct {
+	// Empty tells that there was no configuration, or {}: nothing is limited.
+	Empty bool
+	Mode  Mode
+
+	Redis struct {
+		Cluster   string        // Envoy cluster of the link
+		Timeout   time.Duration // from the asking to the answer
+		KeyPrefix string        // "rl" in rl:{POST:/login|ip:203.0.113.7}
+	}
+	Body struct {
+		MaxBytes int           // of a body that is read for an identity
+		Timeout  time.Duration // from the request's headers to the body's end
+	}
+	Log struct {
+		Identity LogIdentity
+	}
+	Answer answer.Style
+
+	// CountPreflights makes CORS preflights (see [IsPreflight]) ordinary
+	// requests; otherwise they are neither counted nor refused.
+	CountPreflights bool
+	// RefuseUndeclared asks for a 404 where Match returns nil. It is false in
+	// shadow mode, which refuses nothing.
+	RefuseUndeclared bool
+
+	Routes  []*Route // in the order of the configuration
+	Default *Route   // what no route covers; nil if nothing applies then
+
+	definitions *identity.Definitions
+	table       route.Table // of Routes, by index
+	ignoreCase  bool        // of paths
+}
+
+// Mode says what becomes of a decision.
+type Mode uint8
+
+const (
+	Enforce Mode = iota // refusals are refusals
+	Shadow              // every limit is a shadow limit
+	Off                 // nothing applies to any request
+)
+
+// LogIdentity says how an identity stands in log lines.
+type LogIdentity uint8
+
+const (
+	LogPlain  LogIdentity = iota // as in the key
+	LogHashed                    // as a hash
+	LogNone                      // not at all
+)
+
+// What holds where the configuration does not say.
+const (
+	defaultCluster     = "routelimit"
+	defaultTimeout     = 50 * time.Millisecond
+	defaultKeyPrefix   = "rl"
+	defaultBodyBytes   = 16 << 10
+	defaultBodyTimeout = 5 * time.Second
+)
+
+func newPolicy() *Policy {
+	p := new(Policy)
+	p.Redis.Cluster = defaultCluster
+	p.Redis.Timeout = defaultTimeout
+	p.Redis.KeyPrefix = defaultKeyPrefix
+	p.Body.MaxBytes = defaultBodyBytes
+	p.Body.Timeout = defaultBodyTimeout
+	p.definitions = identity.NewDefinitions(nil, identity.Client{TrustedHops: -1}, nil)
+	return p
+}

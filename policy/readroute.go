@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"net/netip"
+	"strings"
+
+	"routelimit/policy/route"
+	"routelimit/policy/strictjson"
+)
+
+// mostLimits bounds the limits of one route: every request asks for all.
+const mostLimits = 32
+
+// routeDraft is a route that is being read.
+type routeDraft struct {
+	route *Route
+
+	template, limits, per *strictjson.Node
+	// The route's only limit, and those of its fields that stand in the route.
+	only       limitDraft
+	onlyFields []*strictjson.Node
+}
+
+// routeFields are those of a route and, for a route with one limit, of that.
+var routeFields = append([]strictjson.Field[routeDraft]{
+	{Name: "on_error", Read: (*routeDraft).readOnError},
+	{Name: "exempt", Read: (*routeDraft).readExempt},
+	{Name: "limits", Read: func(d *routeDraft, n *strictjson.Node) { d.limits = n }},
+}, onlyLimitFields()...)
+
+// fallbackFields are those of the default.
+var fallbackFields = append([]strictjson.Field[routeDraft]{
+	{Name: "per", Read: func(d *routeDraft, n *strictjson.Node) {
+		_, d.route.PerEnvoyRoute = n.OneOf("envoy_route")
+	}},
+}, routeFields...)
+
+// metadataFields are those of a route in the metadata of Envoy's own route.
+var metadataFields = append([]strictjson.Field[routeDraft]{
+	{Name: "route", Read: func(d *routeDraft, n *strictjson.Node) { d.template = n }},
+}, routeFields...)
+
+func onlyLimitFields() []strictjson.Field[routeDraft] {
+	var fields []strictjson.Field[routeDraft]
+	for _, field := range limitFields {
+		fields = append(fields, strictjson.Field[routeDraft]{Name: field.Name, Read: func(d *routeDraft, n *strictjson.Node) {
+			d.onlyFields = append(d.onlyFields, n)
+			field.Read(&d.only, n)
+		}})
+	}
+	return fields
+}
+
+// readRoute reads the fields of one route, but for its key.
+func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDraft]) routeDraft {
+	d := routeDraft{route: &Route{definitions: r.policy.definitions, ignoreCase: r.policy.ignoreCase}, only: r.newLimit()}
+	before := r.document.Count()
+	if !strictjson.ReadObject(n, &d, fields) {
+		return d
+	}
+	switch {
+	case d.limits == nil && len(d.onlyFields) == 0:
+		n.Fail(`there is no limit; write "limit" and "window", or "limits": [] for a route without any`)
+	case d.limits == nil:
+		d.only.finish(n, before)
+		d.route.Limits = []*Limit{d.only.limit}
+	default:
+		for _, field := range d.onlyFields {
+			field.FailName(`it stands beside "limits"; move it into that list`)
+		}
+		d.route.Limits = r.readLimits(d.limits)
+	}
+	if r.document.Count() == before {
+		nameLimits(n, d.route.Limits)
+	}
+	return d
+}
+
+func (r *reader) readLimits(n *strictjson.Node) []*Limit {
+	elements, _ := n.Elements(`[{"identity": "ip", "limit": 100, "window": "1m"}]`)
+	if len(elements) > mostLimits {
+		n.Fail("there are %d limits; write at most %d for one route", len(elements), mostLimits)
+		return nil
+	}
+	var limits []*Limit
+	for _, element := range elements {
+		limits = append(limits, r.readLimit(element))
+	}
+	return limits
+}
+
+func (d *routeDraft) readOnError(n *strictjson.Node) {
+	if n.Kind() == strictjson.String && n.Show() == `"local"` {
+		n.Fail(`"local" is not supported yet; write "open" or "closed"`)
+		return
+	}
+	choice, _ := n.OneOf("open", "closed")
+	d.route.OnError = OnError(choice)
+}
+
+func (d *routeDraft) readExempt(n *strictjson.Node) {
+	elements, _ := n.Elements(`["10.0.0.0/8"]`)
+	for _, element := range elements {
+		text, ok := element.Text()
+		if !ok {
+			continue
+		}
+		prefix, ok := parsePrefix(text)
+		switch {
+		case ok && prefix != prefix.Masked():
+			element.Fail("%s has bits set behind its length; write %q", element.Show(), prefix.Masked())
+		case ok:
+			d.route.Exempt = append(d.route.Exempt, prefix)
+		case looksLikeIdentity(text):
+			element.Fail("%s is an identity; exempting identities is not supported yet, write addresses or networks only", element.Show())
+		default:
+			element.Fail(`%s is no address; write one such as "192.0.2.7", or a network such as "10.0.0.0/8" or "2001:db8::/32"`, element.Show())
+		}
+	}
+}
+
+// parsePrefix reads an address or a network. An IPv4 address in IPv6 form is
+// that IPv4 address, as it is in a request.
+func parsePrefix(text string) (netip.Prefix, bool) {
+	if !strings.Contains(text, "/") {
+		address, err := netip.ParseAddr(text)
+		address = address.Unmap()
+		return netip.PrefixFrom(address, address.BitLen()), err == nil && address.Zone() == ""
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefix, err == nil && !prefix.Addr().Is4In6()
+}
+
+// looksLikeIdentity tells "username:2bd806c97f0e00af" from an address.
+func looksLikeIdentity(text string) bool {
+	name, value, ok := strings.Cut(text, ":")
+	return ok && value != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && strings.Trim(name, "0123456789abcdef") != ""
+}
+
+// readRoutes reads all routes and indexes them.
+func (r *reader) readRoutes(n *strictjson.Node) {
+	if n.Kind() != strictjson.Object {
+		n.Fail(`%s is %s; write an object of routes, such as {"POST /login": {"identity": "ip", "limit": 10, "window": "5m"}}`, n.Show(), n.Kind())
+		return
+	}
+	p := r.policy
+	nodes := n.Children()
+	for i, member := range nodes {
+		d := r.readRoute(member, routeFields)
+		p.Routes = append(p.Routes, d.route)
+		pattern, err := r.parsePattern(member.Name())
+		if err == nil {
+			d.route.finish(p, member.Name(), pattern.Key())
+			err = p.table.Add(pattern, i)
+		}
+		if err != nil {
+			member.FailName("%v", err)
+		}
+	}
+	for _, hidden := range p.table.Unreachable() {
+		nodes[hidden.Value].FailName("no request gets here, since %s take them all; remove one of them", showPatterns(hidden.By))
+	}
+}
+
+func (r *reader) parsePattern(text string) (route.Pattern, error) {
+	pattern, err := route.ParsePattern(text)
+	if r.policy.ignoreCase {
+		pattern = pattern.FoldCase()
+	}
+	return pattern, err
+}
+
+func showPatterns(patterns []route.Pattern) string {
+	texts := make([]string, len(patterns))
+	for i, pattern := range patterns {
+		texts[i] = `"` + pattern.String() + `"`
+	}
+	return strings.Join(texts, " and ")
+}
+
+const fallbackKey = "default"
+
+// readFallback reads what holds for requests that no route covers.
+func (r *reader) readFallback(s *sections) {
+	p := r.policy
+	refuse := false
+	if s.undeclared != nil {
+		choice, _ := s.undeclared.OneOf("default", "refuse")
+		refuse = choice == 1
+	}
+	p.RefuseUndeclared = refuse && p.Mode == Enforce
+	switch {
+	case s.fallback == nil && s.routes != nil && !refuse:
+		s.routes.FailName(`a "default" is missing beside them; write a limit for all other requests, or "default": null to leave them unlimited`)
+	case s.fallback != nil && s.fallback.Kind() != strictjson.Null:
+		d := r.readRoute(s.fallback, fallbackFields)
+		d.route.finish(p, "", fallbackKey)
+		p.Default = d.route
+	}
+}

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"net/netip"
+
+	"routelimit/policy/identity"
+	"routelimit/policy/route"
+)
+
+// Route is what applies to the requests of one template, or of the default.
+type Route struct {
+	// Key names the route in keys, metrics and logs: "POST:/login",
+	// "api.example.com:POST:/login", "default". It is printable ASCII.
+	Key      string
+	Template string // as configured, "POST /login"; empty for the default
+	OnError  OnError
+	// Limits are in the order of the configuration. None: declared and unlimited.
+	Limits []*Limit
+	// Blocked is the first enforced limit of 0: the route refuses every
+	// request, without asking Redis. Otherwise nil.
+	Blocked *Limit
+	// NeedsBody tells that some limit's identity is read from the body.
+	NeedsBody bool
+	// Exempt are the client addresses that are neither counted nor refused.
+	Exempt []netip.Prefix
+	// PerEnvoyRoute gives each of Envoy's own routes its own buckets under the default.
+	PerEnvoyRoute bool
+
+	definitions *identity.Definitions
+	own         route.Table // of a route from route metadata: its own template
+	ignoreCase  bool        // of paths, for own
+}
+
+// OnError says what becomes of a request that Redis could not decide.
+type OnError uint8
+
+const (
+	Open   OnError = iota // it passes, marked
+	Closed                // it is answered 503
+)
+
+// IsExempt reports whether the client's address is exempt on this route. A
+// client without an address is not.
+func (r *Route) IsExempt(req *identity.Request) bool {
+	if len(r.Exempt) == 0 {
+		return false
+	}
+	address, ok := r.definitions.ClientIP(req)
+	if !ok {
+		return false
+	}
+	for _, prefix := range r.Exempt {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package strictjson
+
+import (
+	"fmt"
+	"sort"
+	"unicode/utf8"
+)
+
+// maxProblems bounds how many problems of one document are kept.
+const maxProblems = 100
+
+// Document is a parsed text and what was found wrong with it so far.
+type Document struct {
+	source   []byte
+	root     *Node
+	problems []found
+	left     int // problems over maxProblems
+}
+
+// found is a problem whose place is not yet counted out.
+type found struct {
+	Problem
+	offset int
+}
+
+// Problem is one thing wrong with a document.
+type Problem struct {
+	// Path leads to the value: routes["POST /login"].limits[1].window. It is
+	// empty for the document as a whole.
+	Path    string
+	Message string // lower case, ends with what to do
+	// Line and Column count from 1, the column in characters. Both are 0 where
+	// the text that was read is not what anybody wrote.
+	Line, Column int
+}
+
+// Error returns the problem on one line.
+func (p Problem) Error() string {
+	text := p.Message
+	if p.Path != "" {
+		text = p.Path + ": " + text
+	}
+	if p.Line > 0 {
+		text += fmt.Sprintf(" (line %d, column %d)", p.Line, p.Column)
+	}
+	return text
+}
+
+// Root returns the document's value, or nil if the text is not JSON; then
+// Problems has the reason.
+func (d *Document) Root() *Node { return d.root }
+
+// Count returns how many problems were found so far, those over a hundred too.
+func (d *Document) Count() int { return len(d.problems) + d.left }
+
+// Problems returns what was found wrong so far, in the order of the text. Of
+// more than a hundred, the last names how many are left out.
+func (d *Document) Problems() []Problem {
+	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].offset < d.problems[j].offset })
+	place := place{source: d.source, line: 1, column: 1}
+	var all []Problem
+	for _, f := range d.problems {
+		place.advance(f.offset)
+		f.Line, f.Column = place.line, place.column
+		all = append(all, f.Problem)
+	}
+	if d.left > 0 {
+		all = append(all, Problem{Message: fmt.Sprintf("%d more problems are not shown; repair these first", d.left)})
+	}
+	return all
+}
+
+func (d *Document) add(n *Node, offset int, format string, args []any) {
+	if d.full() {
+		d.left++
+		return
+	}
+	problem := Problem{Path: n.Path(), Message: fmt.Sprintf(format, args...)}
+	d.problems = append(d.problems, found{problem, offset})
+}
+
+func (d *Document) full() bool { return len(d.problems) == maxProblems }
+
+// place counts lines and columns up to an offset.
+type place struct {
+	source               []byte
+	offset, line, column int
+}
+
+func (p *place) advance(to int) {
+	for p.offset < to {
+		_, size := utf8.DecodeRune(p.source[p.offset:])
+		if p.source[p.offset] == '\n' {
+			p.line++
+			p.column = 0
+		}
+		p.column++
+		p.offset += size
+	}
+}

@@ -1,0 +1,148 @@
+//go:build wasip1
+
+package shim
+
+import (
+	"unsafe"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+// What the proxy calls. Each export begins the life of a new arena, hands over
+// to the SDK or to a stream handler, and recovers.
+
+var memory arena
+
+// begin is called first in every export but proxy_on_memory_allocate. The proxy
+// never enters one export while another runs, so nothing in the arena is in use.
+func begin() { memory.reset() }
+
+//go:wasmexport proxy_abi_version_0_2_1
+func abiVersion() {}
+
+//go:wasmexport proxy_on_memory_allocate
+func onMemoryAllocate(size int32) unsafe.Pointer { return memory.alloc(int(size)) }
+
+//go:wasmexport proxy_on_vm_start
+func onVMStart(id uint32, size int32) (ok int32) {
+	defer guard("proxy_on_vm_start", id)
+	begin()
+	return boolean(bool(sdkOnVMStart(id, int(size))))
+}
+
+//go:wasmexport proxy_on_configure
+func onConfigure(id uint32, size int32) (ok int32) {
+	defer guard("proxy_on_configure", id)
+	begin()
+	return boolean(bool(sdkOnConfigure(id, int(size))))
+}
+
+//go:wasmexport proxy_on_context_create
+func onContextCreate(id, parent uint32) {
+	defer guard("proxy_on_context_create", id)
+	begin()
+	sdkOnContextCreate(id, parent)
+}
+
+//go:wasmexport proxy_on_tick
+func onTick(id uint32) {
+	defer guard("proxy_on_tick", id)
+	begin()
+	sdkOnTick(id)
+}
+
+//go:wasmexport proxy_on_request_headers
+func onRequestHeaders(id uint32, n, endOfStream int32) (action types.Action) {
+	defer guardAction("proxy_on_request_headers", id, &action)
+	begin()
+	return sdkOnRequestHeaders(id, int(n), endOfStream != 0)
+}
+
+//go:wasmexport proxy_on_request_body
+func onRequestBody(id uint32, size, endOfStream int32) (action types.Action) {
+	defer guardAction("proxy_on_request_body", id, &action)
+	begin()
+	return sdkOnRequestBody(id, int(size), endOfStream != 0)
+}
+
+//go:wasmexport proxy_on_request_trailers
+func onRequestTrailers(id uint32, n int32) (action types.Action) {
+	defer guardAction("proxy_on_request_trailers", id, &action)
+	begin()
+	return sdkOnRequestTrailers(id, int(n))
+}
+
+//go:wasmexport proxy_on_response_headers
+func onResponseHeaders(id uint32, n, endOfStream int32) (action types.Action) {
+	defer guard("proxy_on_response_headers", id)
+	begin()
+	return sdkOnResponseHeaders(id, int(n), endOfStream != 0)
+}
+
+//go:wasmexport proxy_on_response_body
+func onResponseBody(id uint32, size, endOfStream int32) (action types.Action) {
+	defer guard("proxy_on_response_body", id)
+	begin()
+	return sdkOnResponseBody(id, int(size), endOfStream != 0)
+}
+
+//go:wasmexport proxy_on_response_trailers
+func onResponseTrailers(id uint32, n int32) (action types.Action) {
+	defer guard("proxy_on_response_trailers", id)
+	begin()
+	return sdkOnResponseTrailers(id, int(n))
+}
+
+//go:wasmexport proxy_on_grpc_receive_initial_metadata
+func onGRPCReceiveInitialMetadata(_, _ uint32, _ int32) {}
+
+//go:wasmexport proxy_on_grpc_receive
+func onGRPCReceive(id, token uint32, size int32) {
+	defer guard("proxy_on_grpc_receive", id)
+	begin()
+	if h := streams[id]; h != nil {
+		h.OnReceive(token, int(size))
+	}
+}
+
+//go:wasmexport proxy_on_grpc_receive_trailing_metadata
+func onGRPCReceiveTrailingMetadata(_, _ uint32, _ int32) {}
+
+//go:wasmexport proxy_on_grpc_close
+func onGRPCClose(id, token, status uint32) {
+	defer guard("proxy_on_grpc_close", id)
+	begin()
+	if h := streams[id]; h != nil {
+		h.OnClose(token, status)
+	}
+}
+
+//go:wasmexport proxy_on_log
+func onLog(id uint32) {
+	defer guard("proxy_on_log", id)
+	begin()
+	sdkOnLog(id)
+}
+
+//go:wasmexport proxy_on_done
+func onDone(id uint32) (done int32) {
+	done = 1 // after a panic as well: a context that never ends is a leak
+	defer guard("proxy_on_done", id)
+	begin()
+	return boolean(sdkOnDone(id))
+}
+
+//go:wasmexport proxy_on_delete
+func onDelete(id uint32) {
+	defer guard("proxy_on_delete", id)
+	begin()
+	delete(streams, id)
+	sdkOnDelete(id)
+}
+
+func boolean(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}

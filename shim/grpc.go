@@ -1,0 +1,71 @@
+//go:build wasip1
+
+package shim
+
+import (
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// StreamHandler receives what happens to the gRPC streams of one plugin
+// context. The calls come with the plugin's own context in effect.
+type StreamHandler interface {
+	// OnReceive says that a message of size bytes can be read by Received.
+	OnReceive(token uint32, size int)
+	// OnClose says that the other end, or the way to it, has closed. It also
+	// comes for tokens that OpenStream never told, after it failed.
+	OnClose(token uint32, status uint32)
+}
+
+// streams finds the handler of a plugin context: the proxy calls back with the
+// context's id.
+var streams = map[uint32]StreamHandler{}
+
+// HandleStreams makes h receive the stream callbacks of the plugin context id,
+// until that context is deleted.
+func HandleStreams(id uint32, h StreamHandler) { streams[id] = h }
+
+// OpenStream opens a gRPC stream to a cluster of the proxy. The stream belongs
+// to the plugin context. An open token is not yet a working link; false means
+// that the cluster is unknown or has no usable host.
+func OpenStream(cluster, service, method string) (token uint32, ok bool) {
+	definition := grpcService(cluster)
+	noMetadata := AppendPairs(nil, nil)
+	status := proxyGrpcStream(bytes(definition), int32(len(definition)), str(service), int32(len(service)),
+		str(method), int32(len(method)), bytes(noMetadata), int32(len(noMetadata)), unsafe.Pointer(&token))
+	return token, status == statusOK
+}
+
+// grpcService encodes envoy.config.core.v3.GrpcService{envoy_grpc: {cluster_name: cluster}}.
+func grpcService(cluster string) []byte {
+	envoyGRPC := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), cluster)
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), envoyGRPC)
+}
+
+// SendMessage sends b as one message. It reports false where the guest has
+// closed or cancelled the token; it reports true for a stream that the other
+// end has closed, and the bytes are lost.
+func SendMessage(token uint32, b []byte) bool {
+	return proxyGrpcSend(token, bytes(b), int32(len(b)), 0) == statusOK
+}
+
+// Received returns the message that OnReceive has announced.
+func Received(size int) []byte { return buffer(bufferGRPCReceive, 0, size) }
+
+// CloseStream ends the guest's half of a stream. Inside OnClose it frees the token.
+func CloseStream(token uint32) { proxyGrpcClose(token) }
+
+// CancelStream resets a stream. No OnClose follows.
+func CancelStream(token uint32) { proxyGrpcCancel(token) }
+
+// StreamStatus returns the gRPC status and text of the stream that OnClose
+// reports as closed. It is valid inside OnClose only.
+func StreamStatus() (code uint32, text string) {
+	var p *byte
+	var n int
+	if proxyGetStatus(unsafe.Pointer(&code), unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK || p == nil {
+		return code, ""
+	}
+	return code, unsafe.String(p, n)
+}
