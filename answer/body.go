@@ -28,14 +28,14 @@ func appendQuotaProblem(dst []byte, status uint32, quotas []Quota) []byte {
 	dst = strconv.AppendUint(dst, uint64(status), 10)
 	if i := slowest(quotas); i >= 0 {
 		dst = append(dst, `,"detail":`...)
-		dst = appendString(dst, detail(&quotas[i]))
+		dst = AppendJSONString(dst, detail(&quotas[i]))
 	}
 	dst = append(dst, `,"violated-policies":[`...)
 	comma := ""
 	for i := range quotas {
 		if quotas[i].Refused {
 			dst = append(dst, comma...)
-			dst = appendString(dst, quotas[i].Name)
+			dst = AppendJSONString(dst, quotas[i].Name)
 			comma = ","
 		}
 	}
@@ -76,9 +76,9 @@ func detail(q *Quota) string {
 	return string(dst)
 }
 
-// appendString appends a JSON string (RFC 8259, section 7). Bytes that are not
+// AppendJSONString appends a JSON string (RFC 8259, section 7). Bytes that are not
 // UTF-8 become U+FFFD.
-func appendString(dst []byte, s string) []byte {
+func AppendJSONString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
 	for _, r := range s {

@@ -108,7 +108,7 @@ func redisVersion(info string) string {
 	if version := fields["valkey_version"]; version != "" {
 		return "Valkey " + version
 	}
-	return fields["redis_version"]
+	return "Redis " + fields["redis_version"]
 }
 
 // fingerprint is a file's size and the beginning of its SHA-256.

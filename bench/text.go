@@ -18,7 +18,7 @@ func (r report) head() string {
 	m, v, s := r.Machine, r.Versions, r.Settings
 	var b strings.Builder
 	fmt.Fprintf(&b, "machine   %s, %d cores, %s, load %.2f before the start\n", m.CPU, m.Cores, m.System, m.Load)
-	fmt.Fprintf(&b, "versions  Envoy %s; Redis %s; %s; %s\n", v.Envoy, v.Redis, v.Wrk, v.Go)
+	fmt.Fprintf(&b, "versions  Envoy %s; %s; %s; %s\n", v.Envoy, v.Redis, v.Wrk, v.Go)
 	fmt.Fprintf(&b, "          routelimit.wasm %s\n", v.Module)
 	if v.Service != "" {
 		fmt.Fprintf(&b, "          envoyproxy/ratelimit %s, with %s\n", v.Service, strings.Join(serviceSettings(), " "))

@@ -6,14 +6,19 @@ import (
 	"encoding/binary"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"github.com/tidwall/gjson"
 
+	"routelimit/policy/strictjson"
 	"routelimit/shim"
 )
 
 // isGateway says whether a configuration is that of the gateway role.
 func isGateway(raw []byte) bool {
-	return gjson.ValidBytes(raw) && gjson.GetBytes(raw, "role").String() == "gateway"
+	root := strictjson.Parse(raw).Root()
+	if root == nil || root.Member("role") == nil {
+		return false
+	}
+	role, ok := root.Member("role").Text()
+	return ok && role == "gateway"
 }
 
 // grpcHead is the size of what stands before each gRPC message: one byte that

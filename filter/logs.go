@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidwall/gjson"
-
+	"routelimit/answer"
 	"routelimit/policy"
 	"routelimit/shim"
 )
@@ -87,7 +86,7 @@ func (l *logs) refusal(refusing *policy.Limit, identity []byte, shadow bool) {
 
 func appendText(line []byte, name, value string) []byte {
 	line = append(append(append(line, `,"`...), name...), `":`...)
-	return gjson.AppendJSONString(line, value)
+	return answer.AppendJSONString(line, value)
 }
 
 func appendNumber(line []byte, name string, value int64) []byte {

@@ -134,17 +134,16 @@ local function log(text, limit, length, cost, charge)
     text, dead, used = write, 0, used + cost
   end
 
-  -- "most" are left once the entry that stands "most" from the end has gone.
-  local reset, wait = 0, 0
-  if used > 0 and limit > 0 then
-    reset = struct.unpack('>I6', text, 6 * (dead + used - min(used, limit) + 1) - 5) + length - now
+  -- In how many ms so many entries are left. The bounds hold for any state that is ours, and make one that is not harmless.
+  local function falls_to(most)
+    local leaver = struct.unpack('>I6', text, 6 * (dead + used - most) - 5)
+    return min(2 * length, max(1, leaver + length - now))
   end
+
+  local reset, wait = 0, 0
+  if used > 0 and limit > 0 then reset = falls_to(min(used, limit) - 1) end
   if not pass then
-    if cost > limit then
-      wait = NEVER
-    else
-      wait = struct.unpack('>I6', text, 6 * (dead + used - (limit - cost)) - 5) + length - now
-    end
+    if cost > limit then wait = NEVER else wait = falls_to(limit - cost) end
   end
   return pass, flags, limit - used, reset, wait, write, at + length, at
 end

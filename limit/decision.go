@@ -81,6 +81,7 @@ func (e *ReplyError) Error() string {
 const (
 	replyHead    = 2
 	replyVerdict = 4
+	maxWaitMS    = 1 << 54 // the largest bucket's slowest refill, seen from a clock that went back
 )
 
 // ReadDecision reads the reply to AppendDecide for the same charges, and reuses into.Verdicts. A reply that is not
@@ -162,9 +163,9 @@ func readVerdict(e []resp.Value, first int, l *Limit) (Verdict, error) {
 		return Verdict{}, elementError(first, flags, "a verdict from 0 to 3")
 	case remaining < 0 || remaining > l.capacity():
 		return Verdict{}, elementError(first+1, remaining, "a remainder within the limit")
-	case reset < 0 || reset > maxExact:
+	case reset < 0 || reset > maxWaitMS:
 		return Verdict{}, elementError(first+2, reset, "a reset in ms")
-	case wait < -1 || wait > maxExact || pass && wait != 0 || !pass && wait == 0:
+	case wait < -1 || wait > maxWaitMS || pass && wait != 0 || !pass && wait == 0:
 		return Verdict{}, elementError(first+3, wait, "a wait in ms that fits the verdict")
 	}
 	return Verdict{

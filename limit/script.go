@@ -10,7 +10,7 @@ var refundScript string
 
 // The SHA-1 of the scripts, by which Redis knows them. A test holds them against the texts.
 const (
-	decideSHA = "6b73897b8848a6fa930c708d825ec4cc25dffa81"
+	decideSHA = "876e273c91efab9c9395cb84f22c88f225a6333a"
 	refundSHA = "47eccbc7d09d4e537cecf9483cdfed5e08649293"
 )
 

@@ -62,12 +62,8 @@ var componentFields = []strictjson.Field[componentDraft]{
 }
 
 func readComponents(n *strictjson.Node) []identity.Component {
-	if n.Kind() != strictjson.Object {
-		n.Fail(`%s is %s; write an object of names, such as {"api_key": {"from": "header:x-api-key"}}`, n.Show(), n.Kind())
-		return nil
-	}
 	var components []identity.Component
-	for _, member := range n.Children() {
+	for _, member := range n.Members(`{"api_key": {"from": "header:x-api-key"}}`) {
 		if err := identity.CheckName(member.Name()); err != nil {
 			member.FailName("%v", err)
 		}

@@ -6,26 +6,26 @@ import (
 	"routelimit/policy/strictjson"
 )
 
-// nameLimits gives limits without a name the text of their identity, and the
-// window behind it where two would have the same. n is the route.
-func nameLimits(n *strictjson.Node, limits []*Limit) {
+// nameLimits gives limits without a name the text of their identity, with the
+// window behind it where two would have the same. places are where they stand.
+func nameLimits(limits []*Limit, places []*strictjson.Node) {
 	unnamed := map[string]int{}
 	for _, l := range limits {
-		if l.Name == "" && l.Identity != nil {
+		if l.Name == "" {
 			unnamed[l.Identity.String()]++
 		}
 	}
 	seen := map[string]bool{}
-	for _, l := range limits {
-		if l.Name == "" && l.Identity != nil {
+	for i, l := range limits {
+		if l.Name == "" {
 			l.Name = l.Identity.String()
 			if unnamed[l.Name] > 1 {
 				l.Name += "/" + strictjson.FormatDuration(l.Window)
 			}
 		}
 		folded := strings.ToLower(l.Name)
-		if seen[folded] && l.Name != "" {
-			n.Fail("two limits are called %q (letter case does not count); give each a \"name\" of its own", l.Name)
+		if seen[folded] {
+			places[i].Fail("two limits are called %q (letter case does not count); give each a \"name\" of its own", l.Name)
 		}
 		seen[folded] = true
 	}

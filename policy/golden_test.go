@@ -17,7 +17,7 @@ func testEnv(name string) (string, bool) {
 }
 
 // Each bad policy has its exact messages in a file of the same name.
-func TestBadPoliciesAreRefusedWithTheirMessages(t *testing.T) {
+func TestG30_BadPoliciesAreRefusedWithTheirMessages(t *testing.T) {
 	for name, raw := range policyFiles(t, "testdata/bad", 100) {
 		t.Run(name, func(t *testing.T) {
 			p, err := Parse(raw, testEnv)

@@ -111,8 +111,8 @@ func (d *limitDraft) readCost(n *strictjson.Node) {
 }
 
 func (d *limitDraft) readCount(n *strictjson.Node) {
-	statuses, ok := n.Elements("[401, 403]")
-	if ok && len(statuses) == 0 {
+	statuses := n.Elements("[401, 403]")
+	if n.Kind() == strictjson.Array && len(statuses) == 0 {
 		n.Fail("the list is empty, so nothing would stay counted; write status codes, such as [401, 403], or remove it")
 	}
 	for _, element := range statuses {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"routelimit/answer"
 	"routelimit/limit"
 	"routelimit/policy/identity"
 )
@@ -65,7 +65,7 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 // exported compares what other packages see.
 var exported = cmp.Options{
 	cmpopts.IgnoreUnexported(Policy{}, Route{}, Limit{}), cmpopts.IgnoreTypes((*identity.Expr)(nil)), cmpopts.EquateEmpty(),
-	cmp.Comparer(func(a, b answer.Style) bool { return cmp.Equal(a, b) }),
+	cmpopts.EquateComparable(netip.Prefix{}),
 }
 
 func oneLimit(key, template, identity string, quota int64) *Route {

@@ -58,6 +58,7 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 	if !strictjson.ReadObject(n, &d, fields) {
 		return d
 	}
+	places := []*strictjson.Node{n}
 	switch {
 	case d.limits == nil && len(d.onlyFields) == 0:
 		n.Fail(`there is no limit; write "limit" and "window", or "limits": [] for a route without any`)
@@ -68,25 +69,19 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 		for _, field := range d.onlyFields {
 			field.FailName(`it stands beside "limits"; move it into that list`)
 		}
-		d.route.Limits = r.readLimits(d.limits)
+		places = d.limits.Elements(`[{"identity": "ip", "limit": 100, "window": "1m"}]`)
+		if len(places) > mostLimits {
+			d.limits.Fail("there are %d limits; write at most %d for one route", len(places), mostLimits)
+			return d
+		}
+		for _, place := range places {
+			d.route.Limits = append(d.route.Limits, r.readLimit(place))
+		}
 	}
 	if r.document.Count() == before {
-		nameLimits(n, d.route.Limits)
+		nameLimits(d.route.Limits, places)
 	}
 	return d
-}
-
-func (r *reader) readLimits(n *strictjson.Node) []*Limit {
-	elements, _ := n.Elements(`[{"identity": "ip", "limit": 100, "window": "1m"}]`)
-	if len(elements) > mostLimits {
-		n.Fail("there are %d limits; write at most %d for one route", len(elements), mostLimits)
-		return nil
-	}
-	var limits []*Limit
-	for _, element := range elements {
-		limits = append(limits, r.readLimit(element))
-	}
-	return limits
 }
 
 func (d *routeDraft) readOnError(n *strictjson.Node) {
@@ -99,8 +94,7 @@ func (d *routeDraft) readOnError(n *strictjson.Node) {
 }
 
 func (d *routeDraft) readExempt(n *strictjson.Node) {
-	elements, _ := n.Elements(`["10.0.0.0/8"]`)
-	for _, element := range elements {
+	for _, element := range n.Elements(`["10.0.0.0/8"]`) {
 		text, ok := element.Text()
 		if !ok {
 			continue
@@ -139,12 +133,8 @@ func looksLikeIdentity(text string) bool {
 
 // readRoutes reads all routes and indexes them.
 func (r *reader) readRoutes(n *strictjson.Node) {
-	if n.Kind() != strictjson.Object {
-		n.Fail(`%s is %s; write an object of routes, such as {"POST /login": {"identity": "ip", "limit": 10, "window": "5m"}}`, n.Show(), n.Kind())
-		return
-	}
 	p := r.policy
-	nodes := n.Children()
+	nodes := n.Members(`{"POST /login": {"identity": "ip", "limit": 10, "window": "5m"}}`)
 	for i, member := range nodes {
 		d := r.readRoute(member, routeFields)
 		p.Routes = append(p.Routes, d.route)

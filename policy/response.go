@@ -64,19 +64,22 @@ func readResponse(n *strictjson.Node, style *answer.Style) {
 	case !custom && d.contentType != nil:
 		d.contentType.FailName(`a content type belongs to a body of your own; write "body": "…", or remove it`)
 	case custom:
-		if err := answer.CheckBody(style.Body, style.ContentType); err != nil {
-			d.body.Fail("%v", err)
-		}
+		d.checkBody()
+	}
+}
+
+func (d *responseDraft) checkBody() {
+	if err := answer.CheckBody(d.style.Body, ""); err != nil {
+		d.body.Fail("%v", err)
+	}
+	if err := answer.CheckBody("", d.style.ContentType); err != nil {
+		d.contentType.Fail("%v", err)
 	}
 }
 
 func readHeaders(n *strictjson.Node, style *answer.Style) {
-	if n.Kind() != strictjson.Object {
-		n.Fail(`%s is %s; write an object of names and values, such as {"x-limited-by": "edge"}`, n.Show(), n.Kind())
-		return
-	}
 	seen := map[string]bool{}
-	for _, header := range n.Children() {
+	for _, header := range n.Members(`{"x-limited-by": "edge"}`) {
 		value, ok := header.Text()
 		if !ok {
 			continue

@@ -133,10 +133,10 @@ func (l *Link) Tell(w Waiter, appendCommand func([]byte) []byte) Failure {
 // refuses says why no command can be taken now, None if one can.
 func (l *Link) refuses() Failure {
 	switch {
-	case l.queue.len() >= MaxQueued:
-		return Overload
 	case !l.open && l.backoff.until > l.now+l.timeout:
 		return Disconnected
+	case l.queue.len() >= MaxQueued:
+		return Overload
 	}
 	return None
 }

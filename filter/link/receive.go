@@ -9,6 +9,7 @@ func (l *Link) Receive(token uint32, chunk []byte) {
 	}
 	l.now = l.host.Now()
 	l.decoder.Write(chunk)
+	answered := false
 	for l.flight.len() > 0 {
 		reply, err := l.decoder.Next()
 		if err == resp.ErrShort {
@@ -19,15 +20,16 @@ func (l *Link) Receive(token uint32, chunk []byte) {
 			return
 		}
 		l.heardAt = l.now
-		if reply.Kind != resp.Error {
-			// A server that can only complain before it hangs up is not one to
-			// come back to at once.
-			l.backoff.succeeded()
-		}
+		answered = answered || reply.Kind != resp.Error
 	}
 	if l.surplus(0) {
 		l.Abandon(BadReply)
 		return
+	}
+	if answered {
+		// Not by errors alone: a server that can only complain before it hangs
+		// up is not one to come back to at once.
+		l.backoff.succeeded()
 	}
 	l.flush()
 }
@@ -87,9 +89,21 @@ func (l *Link) lost(why Failure) {
 	l.open, l.token = false, 0
 	l.decoder.Reset()
 	l.backoff.failed(l.now)
-	// None of it may be left for the next stream, even if a waiter panics.
-	failing := l.flight
-	l.flight, l.messages = fifo[slot]{}, 0
+	l.messages = 0
+	l.failAll(&l.flight, why)
+}
+
+// failQueue fails what was not sent.
+func (l *Link) failQueue(why Failure) {
+	l.filling.bytes = l.filling.bytes[:0]
+	l.failAll(&l.queue, why)
+}
+
+// failAll empties q before it fails anybody: even if a waiter panics, nothing of
+// it may be left to meet the replies of the next stream.
+func (l *Link) failAll(q *fifo[slot], why Failure) {
+	failing := *q
+	*q = fifo[slot]{}
 	for failing.len() > 0 {
 		s := failing.pop()
 		l.fail(s.ticket, s.index, why)

@@ -119,7 +119,9 @@ type caller struct {
 	onLate, onResume func()
 }
 
-func (c *caller) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
+func (c *caller) note(format string, args ...any) {
+	c.log = append(c.log, fmt.Sprintf(format, args...))
+}
 
 func (c *caller) Answer(i int, reply resp.Value) error {
 	c.panicOnce()

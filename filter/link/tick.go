@@ -18,6 +18,9 @@ func (l *Link) Tick() {
 	if l.flight.len() > 0 && l.now-l.heardAt >= stallFactor*l.timeout {
 		l.Abandon(Timeout)
 	}
+	if l.refuses() == Disconnected {
+		l.failQueue(Disconnected) // rather than wait for a deadline that comes first
+	}
 	l.drop() // also while a message is on its way: the queue is bounded
 	l.flush()
 }
@@ -69,9 +72,5 @@ func (l *Link) Waiting() int { return l.waiting.len() }
 // Stop gives up the stream and fails all who wait, for a plugin context that ends.
 func (l *Link) Stop() {
 	l.Abandon(Disconnected)
-	for l.queue.len() > 0 {
-		s := l.queue.pop()
-		l.fail(s.ticket, s.index, Disconnected)
-	}
-	l.filling.bytes = l.filling.bytes[:0]
+	l.failQueue(Disconnected)
 }

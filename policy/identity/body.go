@@ -29,20 +29,30 @@ func (s *bodySource) read(dst []byte, r *Request) ([]byte, found) {
 		return dst, missing
 	}
 	if r.Body.Complete && !isEncoded(r.Attrs) {
-		switch mediaType(r.Attrs) {
-		case typeJSON:
-			// RFC 8259, section 8.1: a reader may ignore a byte-order mark.
-			body := bytes.TrimPrefix(r.Body.Bytes, []byte("\ufeff"))
+		// RFC 8259, section 8.1: a reader may ignore a byte-order mark.
+		body := bytes.TrimPrefix(r.Body.Bytes, []byte("\ufeff"))
+		kind := mediaType(r.Attrs)
+		switch {
+		case kind == typeJSON || beginsObject(body):
 			dst, what, valid := appendJSONField(dst, body, s.path, r)
 			if valid {
 				return dst, what
 			}
-		case typeForm:
+		case kind == typeForm:
 			return appendField(dst, stringOf(r.Body.Bytes), s.field, r)
 		}
 	}
 	r.Noted |= BodyUnread
 	return dst, missing
+}
+
+// beginsObject reports whether a body can only be meant as a JSON object. Many
+// upstreams decode JSON without a look at the content type, so a caller that
+// names another one must not thereby leave out who it is; to a reader of forms
+// such a body names nobody.
+func beginsObject(body []byte) bool {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && body[0] == '{'
 }
 
 // isEncoded reports whether the body is compressed or the like.

@@ -29,7 +29,10 @@ func (c Client) address(attrs Attributes) netip.Addr {
 			return addr
 		}
 	}
-	source, _ := attrs.Property("source\x00address")
+	source, ok := attrs.Property("source\x00address")
+	if !ok {
+		return netip.Addr{}
+	}
 	addr, port := parseHop(stringOf(source))
 	if c.TrustedHops >= 0 && port == 0 {
 		// Envoy took this address from X-Forwarded-For itself, where the

@@ -58,7 +58,7 @@ func FuzzJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"username":"alice"}`, ` { "a" : [ 1 , -0.5e+7 , true , false , null , "" ] , "username" : 7 } `, `{"username":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83d"}`,
 		`[]`, `{}`, `"x"`, `1`, `-`, `01`, `1.`, `.1`, `1e`, `+1`, `tru`, `nul`, `[1,]`, `[,1]`, `{"a":1,}`, `{"a"}`, `{a:1}`, `{"a":1 "b":2}`, `[1 2]`, `{]`, `[}`,
-		`{"a":1}}`, `{} x`, "", " ", "\x00", "\"\x01\"", `"\x"`, `"\u12g4"`, "\"\xff\"", `{"username":{"username":"x"}}`,
+		`{"a":1}}`, `{} x`, "", " ", "\x00", "\"\x01\"", `"\x"`, `"\u12g4"`, "\"\xff\"", `{"username":{"username":"x"}}`, `[{"a":{}},[1,[2,3]]]`,
 	} {
 		f.Add(text)
 	}

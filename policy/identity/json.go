@@ -1,7 +1,5 @@
 package identity
 
-import "bytes"
-
 // maxDepth bounds the nesting of a JSON text, as encoding/json does.
 const maxDepth = 10000
 
@@ -198,17 +196,4 @@ func (w *jsonWalk) enter() {
 	if w.inside == len(w.path)-1 {
 		w.next = roleTarget
 	}
-}
-
-// equalKey compares a key as it is written with a wanted one.
-func equalKey(raw, want []byte) bool {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return bytes.EqualFold(raw, want)
-	}
-	// An escape takes at most six bytes for one.
-	var buffer [6 * maxJSONKey]byte
-	if len(raw) > len(buffer) {
-		return false
-	}
-	return bytes.EqualFold(appendUnescaped(buffer[:0], raw), want)
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"fmt"
 )
 
@@ -58,4 +59,17 @@ func isInteger(value []byte) bool {
 		}
 	}
 	return true
+}
+
+// equalKey compares a key as it is written with a wanted one.
+func equalKey(raw, want []byte) bool {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return bytes.EqualFold(raw, want)
+	}
+	// An escape takes at most six bytes for one.
+	var buffer [6 * maxJSONKey]byte
+	if len(raw) > len(buffer) {
+		return false
+	}
+	return bytes.EqualFold(appendUnescaped(buffer[:0], raw), want)
 }

@@ -239,4 +239,11 @@ func TestAppendAllocatesNothing(t *testing.T) {
 			t.Errorf("%s: %v allocations", text, got)
 		}
 	}
+	ip, nobody := expr(t, d, "ip"), request{peer: "-"}.real()
+	if got := testing.AllocsPerRun(50, func() {
+		nobody.addressKnown = false
+		ip.Append(dst, nobody)
+	}); got != 0 {
+		t.Errorf("nobody: %v allocations", got)
+	}
 }

@@ -15,7 +15,7 @@ type Field[T any] struct {
 // text. A member that the table lacks is a problem that names the nearest
 // field. It returns false, with a problem, if n is no object.
 func ReadObject[T any](n *Node, into *T, fields []Field[T]) bool {
-	if !n.is(Object, "{ }") {
+	if !n.Is(Object, "an object, in braces") {
 		return false
 	}
 	for _, member := range n.children {
@@ -40,7 +40,7 @@ func failUnknown[T any](member *Node, fields []Field[T]) {
 	if near, ok := Nearest(member.name, known); ok {
 		member.FailName("unknown field; did you mean %q?", near)
 	} else {
-		member.FailName("unknown field; remove it, or write one of %s", quoteAll(known))
+		member.FailName("unknown field; remove it, or write %s", quoteAll(known))
 	}
 }
 
@@ -53,39 +53,55 @@ func findField[T any](fields []Field[T], name string) *Field[T] {
 	return nil
 }
 
-// is reports a problem unless the value is of a kind; example shows how one is written.
-func (n *Node) is(kind Kind, example string) bool {
+// Is reports whether the value is of a kind; if not, that is a problem, and wanted
+// says what to write.
+func (n *Node) Is(kind Kind, wanted string) bool {
 	if n.kind != kind {
-		n.Fail("%s is %s; write %s, such as %s", n.Show(), n.kind, kind, example)
+		n.Fail("%s; write %s", n.is(), wanted)
 	}
 	return n.kind == kind
 }
 
+// is says of what kind the value is: "7 is a number", "a list stands here".
+func (n *Node) is() string {
+	if n.kind == Null || n.kind == Array || n.kind == Object {
+		return n.kind.String() + " stands here"
+	}
+	return n.Show() + " is " + n.kind.String()
+}
+
 // Text returns the value of a string.
 func (n *Node) Text() (string, bool) {
-	if n.kind != String {
-		n.Fail("%s is %s; write a text in double quotes", n.Show(), n.kind)
-	}
-	return n.text, n.kind == String
+	return n.text, n.Is(String, "a text in double quotes")
 }
 
 // Bool returns the value of a boolean.
 func (n *Node) Bool() (value, ok bool) {
-	if n.kind != Bool {
-		n.Fail("%s is %s; write true or false", n.Show(), n.kind)
-	}
-	return n.text == "true", n.kind == Bool
+	ok = n.Is(Bool, "true or false")
+	return ok && n.text == "true", ok
 }
 
 // Elements returns the elements of an array; example shows how one is written.
-func (n *Node) Elements(example string) ([]*Node, bool) {
-	return n.children, n.is(Array, example)
+func (n *Node) Elements(example string) []*Node {
+	if !n.Is(Array, "a list, such as "+example) {
+		return nil
+	}
+	return n.children
+}
+
+// Members returns the values of an object with names of the writer's own;
+// example shows how one is written.
+func (n *Node) Members(example string) []*Node {
+	if !n.Is(Object, "an object, such as "+example) {
+		return nil
+	}
+	return n.children
 }
 
 // Whole returns a whole number from least to most.
 func (n *Node) Whole(least, most int64) (int64, bool) {
 	if n.kind != Number {
-		n.Fail("%s is %s; write a whole number from %d to %d, without quotes", n.Show(), n.kind, least, most)
+		n.Fail("%s; write a whole number from %d to %d, without quotes", n.is(), least, most)
 		return 0, false
 	}
 	value, fit := wholeNumber(n.text)
@@ -102,8 +118,7 @@ func (n *Node) Whole(least, most int64) (int64, bool) {
 
 // Duration returns a duration from least to most, such as "50ms" or "1h30m".
 func (n *Node) Duration(least, most time.Duration) (time.Duration, bool) {
-	if n.kind != String {
-		n.Fail(`%s is %s; write a duration in double quotes, such as "60s" or "1m"`, n.Show(), n.kind)
+	if !n.Is(String, `a duration in double quotes, such as "60s" or "1m"`) {
 		return 0, false
 	}
 	value, err := ParseDuration(n.text)
@@ -132,11 +147,16 @@ func (n *Node) OneOf(allowed ...string) (int, bool) {
 	if near, ok := Nearest(text, allowed); ok {
 		n.Fail("%s is unknown; did you mean %q?", n.Show(), near)
 	} else {
-		n.Fail("%s is unknown; write one of %s", n.Show(), quoteAll(allowed))
+		n.Fail("%s is unknown; write %s", n.Show(), quoteAll(allowed))
 	}
 	return 0, false
 }
 
+// quoteAll lists names: "a", "b" or "c".
 func quoteAll(names []string) string {
-	return `"` + strings.Join(names, `", "`) + `"`
+	last := len(names) - 1
+	if last == 0 {
+		return `"` + names[0] + `"`
+	}
+	return `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
 }

@@ -27,8 +27,7 @@ var sampleFields = []Field[sample]{
 	{"shadow", func(s *sample, n *Node) { s.Shadow, _ = n.Bool() }},
 	{"mode", func(s *sample, n *Node) { s.Mode, _ = n.OneOf("enforce", "shadow", "off") }},
 	{"count", func(s *sample, n *Node) {
-		elements, _ := n.Elements("[401, 403]")
-		for _, element := range elements {
+		for _, element := range n.Elements("[401, 403]") {
 			if status, ok := element.Whole(100, 599); ok {
 				s.Count = append(s.Count, status)
 			}
@@ -61,7 +60,7 @@ func TestReadObjectReportsAllProblemsAtOnce(t *testing.T) {
 		`mode: "of" is unknown; did you mean "off"? (line 2, column 42)`,
 		`count[0]: 99 is out of range; write a whole number from 100 to 599 (line 2, column 58)`,
 		`count[1]: "401" is a text; write a whole number from 100 to 599, without quotes (line 2, column 62)`,
-		`colour: unknown field; remove it, or write one of "name", "window", "limit", "shadow", "mode", "count" (line 2, column 70)`,
+		`colour: unknown field; remove it, or write "name", "window", "limit", "shadow", "mode" or "count" (line 2, column 70)`,
 	}
 	if diff := cmp.Diff(want, messages(d)); diff != "" {
 		t.Error(diff)
@@ -74,12 +73,14 @@ func TestReadersNameAWrongType(t *testing.T) {
 		read func(*Node)
 		want string
 	}{
-		"object":          {`[]`, func(n *Node) { ReadObject(n, new(sample), sampleFields) }, `[…] is a list; write an object, such as { } (line 1, column 1)`},
-		"list":            {`{}`, func(n *Node) { n.Elements("[401]") }, `{…} is an object; write a list, such as [401] (line 1, column 1)`},
-		"text":            {`null`, func(n *Node) { n.Text() }, `null is null; write a text in double quotes (line 1, column 1)`},
+		"object":          {`[]`, func(n *Node) { ReadObject(n, new(sample), sampleFields) }, `a list stands here; write an object, in braces (line 1, column 1)`},
+		"list":            {`{}`, func(n *Node) { n.Elements("[401]") }, `an object stands here; write a list, such as [401] (line 1, column 1)`},
+		"members":         {`[]`, func(n *Node) { n.Members(`{"a": 1}`) }, `a list stands here; write an object, such as {"a": 1} (line 1, column 1)`},
+		"one of one":      {`"x"`, func(n *Node) { n.OneOf("envoy_route") }, `"x" is unknown; write "envoy_route" (line 1, column 1)`},
+		"text":            {`null`, func(n *Node) { n.Text() }, `null stands here; write a text in double quotes (line 1, column 1)`},
 		"duration":        {`60`, func(n *Node) { n.Duration(0, time.Hour) }, `60 is a number; write a duration in double quotes, such as "60s" or "1m" (line 1, column 1)`},
 		"duration range":  {`"500ms"`, func(n *Node) { n.Duration(time.Second, 24*time.Hour) }, `"500ms" is out of range; write a duration from "1s" to "1d" (line 1, column 1)`},
-		"one of, no near": {`"throttle"`, func(n *Node) { n.OneOf("enforce", "shadow", "off") }, `"throttle" is unknown; write one of "enforce", "shadow", "off" (line 1, column 1)`},
+		"one of, no near": {`"throttle"`, func(n *Node) { n.OneOf("enforce", "shadow", "off") }, `"throttle" is unknown; write "enforce", "shadow" or "off" (line 1, column 1)`},
 		"number too big":  {`1e30`, func(n *Node) { n.Whole(0, 10) }, `1e30 is out of range; write a whole number from 0 to 10 (line 1, column 1)`},
 	}
 	for name, c := range cases {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"routelimit/servers"
+	"routelimit/servers/servertest"
+)
+
+// atRoot makes the project's folder the working directory, a fresh folder the temporary one, and gives the program the
+// servers that the tests use. It returns the temporary folder.
+func atRoot(t *testing.T) string {
+	t.Helper()
+	t.Setenv("ENVOY", servertest.Envoy(t, ""))
+	t.Setenv("REDIS", servertest.Redis(t, ""))
+	t.Setenv("REDIS_URL", "")
+	t.Chdir("../..")
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	return tmp
+}
+
+// empty fails the test if something was left in the temporary folder: each server keeps its files there until it ends.
+func empty(t *testing.T, tmp string) {
+	t.Helper()
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// taken is a port on which something listens until the end of the test.
+func taken(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
+	port, broken := taken(t), "redis://user:hunter2@127.0.0.1:"+taken(t)
+	noModule := write(t, "module.yaml", shippedWith(t, "# from the directory where Envoy was started", "")+"#")
+	noModule = write(t, "m.yaml", strings.ReplaceAll(read(t, noModule), "build/routelimit.wasm", "build/absent.wasm"))
+	noRedis := write(t, "r.yaml", strings.ReplaceAll(read(t, "../../envoy.yaml"), "  - name: redis\n", "  - name: valkey\n"))
+	tmp := atRoot(t)
+	for name, tt := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no configuration":     {[]string{"--config", "absent.yaml"}, []string{"absent.yaml", "--config"}},
+		"no module":            {[]string{"--config", noModule}, []string{"build/absent.wasm", "make wasm"}},
+		"port in use":          {[]string{"--port", port}, []string{"port " + port + " is in use", "--port"}},
+		"admin port in use":    {[]string{"--port", "0", "--admin-port", port}, []string{"port " + port + " is in use", "--admin-port"}},
+		"no such address":      {[]string{"--listen", "192.0.2.1", "--port", port}, []string{"192.0.2.1", "choose another"}},
+		"unreachable Redis":    {[]string{"--redis", "127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
+		"silent Redis":         {[]string{"--redis", broken}, []string{"does not answer", "start it"}},
+		"no Redis address":     {[]string{"--redis", "redis://a:hunter2@b:c:d"}, []string{"cannot be read", "write redis://"}},
+		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"TLS", "envoy.yaml"}},
+		"Redis database":       {[]string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
+		"no upstream address":  {[]string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
+		"no Envoy":             {[]string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "check that"}},
+		"no cluster for Redis": {[]string{"--config", noRedis}, []string{`"redis"`, "add it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"run", "--port", "0", "--admin-port", "0"}, tt.args...)
+			code, out, err := call(t, args...)
+			if code != exitFindings || out != "" || strings.Count(err, "\n") != 1 || strings.Contains(err, "hunter2") {
+				t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err, want) {
+					t.Errorf("stderr %q lacks %q", err, want)
+				}
+			}
+			empty(t, tmp)
+		})
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRunRefusesAPolicyWithErrors(t *testing.T) {
+	path := write(t, "envoy.yaml", shippedWith(t, `"limit": 30, "window": "1m"`, `"limit": 30, "window": "1 minute"`))
+	tmp := atRoot(t)
+	code, out, err := call(t, "run", "--config", path, "--port", "0", "--admin-port", "0")
+	if code != exitFindings || out != "" || !strings.Contains(err, `routes["POST /orders"].window`) || !strings.Contains(err, path+":") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+	}
+	empty(t, tmp)
+}
+
+func TestRunWithoutServersSaysHowToGetThem(t *testing.T) {
+	tmp := atRoot(t)
+	for _, tool := range []string{"ENVOY", "REDIS"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Setenv(tool, filepath.Join(tmp, "absent"))
+			code, _, err := call(t, "run", "--port", "0", "--admin-port", "0")
+			if code != exitFindings || !strings.Contains(err, tool+"=") || strings.Count(err, "\n") != 1 {
+				t.Errorf("code %d, stderr %q", code, err)
+			}
+			empty(t, tmp)
+		})
+	}
+}
+
+func TestDemoLoginTakesOnePassword(t *testing.T) {
+	for body, want := range map[string]int{
+		`{"username":"a","password":"correct"}`: 200, `{"username":"a","password":"guess"}`: 401, `{`: 401, ``: 401,
+	} {
+		if got := demoStatus(&servers.Seen{Method: "POST", Path: "/login?x", Head: []byte(body)}); got != want {
+			t.Errorf("%q: %d, want %d", body, got, want)
+		}
+	}
+}
