@@ -55,21 +55,29 @@ func TestJudgeDecisionsFindsRequestsThatWereNotCountedOnce(t *testing.T) {
 	}
 }
 
-func TestJudgeStatusesFindsResponsesThatWereNot200(t *testing.T) {
-	const refused, failed = "http.public.downstream_rq_4xx", "http.public.downstream_rq_5xx"
+func TestJudgeResponsesFindsRequestsThatWereNotAnsweredWith200(t *testing.T) {
+	counts := func(good, refused, failed int64) map[string]int64 {
+		return map[string]int64{
+			"http.public.downstream_rq_2xx": good, "http.public.downstream_rq_4xx": refused, "http.public.downstream_rq_5xx": failed,
+		}
+	}
 	for _, c := range []struct {
 		name          string
 		before, after map[string]int64
 		good          bool
 	}{
-		{"no counters yet", nil, nil, true},
-		{"nothing new", map[string]int64{refused: 3}, map[string]int64{refused: 3, failed: 0}, true},
-		{"a refusal", map[string]int64{refused: 3, failed: 0}, map[string]int64{refused: 4, failed: 0}, false},
-		{"a failure, the first ever", nil, map[string]int64{failed: 1}, false},
+		{"one each", counts(5, 3, 0), counts(105, 3, 0), true},
+		{"the first ever", nil, counts(100, 0, 0), true},
+		{"and those that were cut off", counts(5, 3, 0), counts(113, 3, 0), true},
+		{"more than that", counts(5, 3, 0), counts(114, 3, 0), false},
+		{"less than were seen", counts(5, 3, 0), counts(104, 3, 0), false},
+		{"a refusal", counts(5, 3, 0), counts(105, 4, 0), false},
+		{"a failure", counts(5, 3, 0), counts(105, 3, 1), false},
+		{"no counters", nil, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := judgeStatuses(c.before, c.after); (err == nil) != c.good {
-				t.Errorf("judgeStatuses = %v, want good: %v", err, c.good)
+			if err := judgeResponses(c.before, c.after, 100, 8); (err == nil) != c.good {
+				t.Errorf("judgeResponses = %v, want good: %v", err, c.good)
 			}
 		})
 	}

@@ -31,13 +31,14 @@ type backends struct {
 	service string // host:port of envoyproxy/ratelimit's gRPC port; "" without it
 }
 
-// allColumns are the columns in the order in which they are shown.
+// allColumns are the columns in the order in which they are shown: no limiter; the module with nothing to decide; the
+// module through redis_proxy; the module with its gateway leading to Redis itself; Envoy's own filter and its service.
 func allColumns() []*column {
 	return []*column{
 		{key: keyNone, title: "no limiter", configure: configureNone},
-		{key: keyIdle, title: "routelimit, nothing to decide", configure: configureIdle},
-		{key: keyProxied, title: "routelimit, redis_proxy", counts: true, configure: configureProxied},
-		{key: keyDirect, title: "routelimit, one Redis directly", counts: true, configure: configureDirect},
+		{key: keyIdle, title: "routelimit, idle", configure: configureIdle},
+		{key: keyProxied, title: "routelimit", counts: true, configure: configureProxied},
+		{key: keyDirect, title: "routelimit, direct", counts: true, configure: configureDirect},
 		{key: keyService, title: "envoyproxy/ratelimit", counts: true, configure: configureService},
 	}
 }

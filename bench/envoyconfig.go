@@ -55,6 +55,15 @@ func configureIdle(c *bootstrap.Config, _ backends) error {
 }
 
 func configureProxied(c *bootstrap.Config, _ backends) error {
+	proxy, err := onlyFilter(c, redisListener)
+	if err != nil {
+		return err
+	}
+	proxySettings, ok := proxy["settings"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("envoy.yaml's listener %q has no redis_proxy with settings; restore it", redisListener)
+	}
+	proxySettings["op_timeout"] = proxyTimeout
 	return configureLimiter(c, limitingPolicy())
 }
 
@@ -153,20 +162,30 @@ func setFilters(c *bootstrap.Config, first map[string]any, names ...string) erro
 
 // publicManager is the configuration of the public listener's HTTP connection manager.
 func publicManager(c *bootstrap.Config) (map[string]any, error) {
-	listener, err := c.Listener(bootstrap.PublicListener)
+	manager, err := onlyFilter(c, bootstrap.PublicListener)
 	if err != nil {
 		return nil, err
 	}
-	var manager map[string]any
-	if chains, ok := listener["filter_chains"].([]any); ok && len(chains) == 1 {
+	if manager["stat_prefix"] != publicStats {
+		return nil, fmt.Errorf("envoy.yaml's public listener has no stat_prefix %q; restore it", publicStats)
+	}
+	return manager, nil
+}
+
+// onlyFilter is the configuration of a listener's one network filter.
+func onlyFilter(c *bootstrap.Config, listener string) (map[string]any, error) {
+	l, err := c.Listener(listener)
+	if err != nil {
+		return nil, err
+	}
+	if chains, ok := l["filter_chains"].([]any); ok && len(chains) == 1 {
 		chain, _ := chains[0].(map[string]any)
 		if filters, ok := chain["filters"].([]any); ok && len(filters) == 1 {
 			filter, _ := filters[0].(map[string]any)
-			manager, _ = filter["typed_config"].(map[string]any)
+			if config, ok := filter["typed_config"].(map[string]any); ok {
+				return config, nil
+			}
 		}
 	}
-	if manager["stat_prefix"] != publicStats {
-		return nil, fmt.Errorf("envoy.yaml's public listener is not one HTTP connection manager with stat_prefix %q; restore it", publicStats)
-	}
-	return manager, nil
+	return nil, fmt.Errorf("envoy.yaml's listener %q is not one network filter; restore it", listener)
 }

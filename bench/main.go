@@ -35,9 +35,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	if err := run(ctx, s); err != nil {
+	err = run(ctx, s)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted; nothing was measured to the end")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		stop()
 		os.Exit(1)
 	}
 }

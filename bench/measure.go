@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -46,7 +47,7 @@ func measure(ctx context.Context, s settings, r *rig, l *load, progress io.Write
 				}
 				one.Round = round + 1
 				cells = append(cells, one)
-				fmt.Fprintf(progress, "round %d of %d, connections %d: %-30s %8.0f/s  p50 %6.0f us  p99 %6.0f us\n",
+				fmt.Fprintf(progress, "round %d of %d, connections %d: %-20s %8.0f/s  p50 %6.0f us  p99 %6.0f us\n",
 					one.Round, s.Rounds, connections, c.title, one.RequestsPerSecond, one.P50, one.P99)
 			}
 		}
@@ -80,12 +81,13 @@ func (r *rig) measureCell(ctx context.Context, c *column, l *load, connections, 
 	if err != nil {
 		return cell{}, err
 	}
-	if err := judgeStatuses(before.statuses, after.statuses); err != nil {
-		return cell{}, fmt.Errorf("%s at %d connections: %w", c.title, connections, err)
-	}
 	decided := after.decisions - before.decisions
 	// wrk cuts off what is on its way when the time is over: at most one request a connection.
-	if err := judgeDecisions(c.counts, result.Requests, int64(connections), decided); err != nil {
+	err = errors.Join(
+		judgeResponses(before.responses, after.responses, result.Requests, int64(connections)),
+		judgeDecisions(c.counts, result.Requests, int64(connections), decided),
+	)
+	if err != nil {
 		return cell{}, fmt.Errorf("%s at %d connections: %w", c.title, connections, err)
 	}
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(result.Requests) }
@@ -108,7 +110,7 @@ func (r *rig) measureCell(ctx context.Context, c *column, l *load, connections, 
 // reading is what the servers have counted so far.
 type reading struct {
 	decisions             int64
-	statuses              map[string]int64 // responses other than 2xx
+	responses             map[string]int64 // by class of status
 	envoy, redis, service time.Duration    // processor times
 }
 
@@ -116,7 +118,7 @@ func (r *rig) read(ctx context.Context, c *column) (now reading, err error) {
 	if now.decisions, err = settled(ctx, r.redis); err != nil {
 		return now, err
 	}
-	if now.statuses, err = statusCounts(ctx, c); err != nil {
+	if now.responses, err = responses(ctx, c); err != nil {
 		return now, err
 	}
 	if now.envoy, err = cpuTime(c.envoy.PID()); err != nil {

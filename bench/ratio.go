@@ -62,7 +62,7 @@ func ratios(cells []cell, connections []int, columns []string) []ratio {
 	for _, f := range addedFigures {
 		for _, n := range connections {
 			for _, key := range columns {
-				if key == keyNone || key == keyService {
+				if key != keyProxied && key != keyDirect {
 					continue
 				}
 				add(f.name, key, n, compare(cells, n, []string{key, keyNone, keyService}, f.addedRatio))

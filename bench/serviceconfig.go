@@ -23,7 +23,7 @@ func configureService(c *bootstrap.Config, b backends) error {
 		"typed_config": map[string]any{
 			"@type":             typePrefix + "envoy.extensions.filters.http.ratelimit.v3.RateLimit",
 			"domain":            serviceDomain,
-			"timeout":           "1s",
+			"timeout":           decisionTimeout,
 			"failure_mode_deny": true,
 			"rate_limit_service": map[string]any{
 				"transport_api_version": "V3",

@@ -23,9 +23,12 @@ func (r report) head() string {
 	if v.Service != "" {
 		fmt.Fprintf(&b, "          envoyproxy/ratelimit %s, with %s\n", v.Service, strings.Join(serviceSettings(), " "))
 	}
-	fmt.Fprintf(&b, "settings  envoy.yaml without jwt_authn and access log; %d worker; the upstream is a listener of the same Envoy;\n"+
-		"          one identity, one limit, never reached; closed loop; %d rounds of %d s, columns in turn; %d s of warm-up each\n\n",
-		s.EnvoyWorkers, s.Rounds, s.Seconds, s.Warmup)
+	fmt.Fprintf(&b, "settings  envoy.yaml without jwt_authn and access log, with a second's time for each decision, %s\n"+
+		"          the upstream is a listener of the same Envoy; one identity, one limit, never reached; closed loop\n"+
+		"          %s of %d s, columns in turn, after %d s of warm-up each\n",
+		plural(s.EnvoyWorkers, "worker"), plural(s.Rounds, "round"), s.Seconds, s.Warmup)
+	fmt.Fprintf(&b, "columns   %s: through redis_proxy; %s: straight to one Redis; %s: loaded, without a limit\n\n",
+		title(keyProxied), title(keyDirect), title(keyIdle))
 	return b.String()
 }
 
@@ -68,7 +71,7 @@ func (r report) ratioRows() [][]string {
 	for _, key := range columns {
 		head = append(head, title(key))
 	}
-	rows := [][]string{append(head, "goal of redis_proxy")}
+	rows := [][]string{append(head, "goal")}
 	group := ""
 	for i, one := range r.Ratios {
 		if against := r.against(one.Name); against != group {
@@ -98,7 +101,7 @@ func (r report) against(name string) string {
 func (r report) spreadText(s spread) string {
 	text := fmt.Sprintf("%.2f (%.2f … %.2f)", s.Median, s.Least, s.Most)
 	if s.Rounds < r.Settings.Rounds {
-		text += fmt.Sprintf(" in %d of %d", s.Rounds, r.Settings.Rounds)
+		text += fmt.Sprintf(" in %d", s.Rounds)
 	}
 	return text
 }

@@ -6,15 +6,20 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"routelimit/bootstrap"
+	"routelimit/policy"
 	"routelimit/servers"
 	"routelimit/servers/servertest"
 )
@@ -141,4 +146,103 @@ func TestEnvoyYAMLClusterBlockIsWhatSetRedisClusterMakes(t *testing.T) {
 	if diff := cmp.Diff(byProgram.Root(), byHand.Root()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestEnvoyRefusesABadPolicyInTheModulesWords(t *testing.T) {
+	c, err := bootstrap.Parse([]byte(envoyYAML(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetPolicy(`{"rotes": {}}`); err != nil {
+		t.Fatal(err)
+	}
+	err = servers.ValidateEnvoy(t.Context(), servers.EnvoyOptions{
+		Binary: servertest.Envoy(t, ""), Config: c.Bytes(), Dir: t.TempDir(), WorkDir: "..",
+	})
+	var refused *servers.EnvoyConfigError
+	if !errors.As(err, &refused) || len(refused.Module) == 0 || !strings.Contains(err.Error(), `rotes: unknown field; did you mean "routes"?`) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestEnvoyYAMLSettingsFitThePolicy holds what Envoy cannot check: settings on both sides that only work together.
+func TestEnvoyYAMLSettingsFitThePolicy(t *testing.T) {
+	c, err := bootstrap.Parse([]byte(envoyYAML(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := c.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse([]byte(raw), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Cluster(p.Redis.Cluster); err != nil {
+		t.Errorf("the link: %v", err)
+	}
+	public, err := c.Listener(bootstrap.PublicListener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, public, "per_connection_buffer_limit_bytes"); got < float64(p.Body.MaxBytes) {
+		t.Errorf("the connection's buffer (%v) is smaller than the body that is waited for (%d)", got, p.Body.MaxBytes)
+	}
+	redisProxy, err := c.Listener("routelimit_redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := c.Cluster(bootstrap.RedisCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{
+		"op_timeout":      find(redisProxy, "op_timeout").(string),
+		"connect_timeout": find(cluster, "connect_timeout").(string),
+	} {
+		if d, err := time.ParseDuration(got); err != nil || d >= p.Redis.Timeout {
+			t.Errorf("%s is %s, %v; the deadline of a decision is %s", name, got, err, p.Redis.Timeout)
+		}
+	}
+	if find(public, "use_remote_address") != true || !strings.Contains(raw, `"trusted_hops": 1`) {
+		t.Error("this Envoy appends the client's address, so it is one of the trusted hops")
+	}
+	if find(public, "allow_on_headers_stop_iteration") != true {
+		t.Error("without allow_on_headers_stop_iteration a body never arrives while the headers are held")
+	}
+	if find(public, "stream_idle_timeout") == "0s" {
+		t.Error("a request that a crash left waiting would hang for ever")
+	}
+}
+
+// find is the first value of that name in a tree.
+func find(tree any, name string) any {
+	switch v := tree.(type) {
+	case map[string]any:
+		if value, ok := v[name]; ok {
+			return value
+		}
+		for _, inner := range v {
+			if value := find(inner, name); value != nil {
+				return value
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			if value := find(inner, name); value != nil {
+				return value
+			}
+		}
+	}
+	return nil
+}
+
+func number(t *testing.T, tree any, name string) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(fmt.Sprint(find(tree, name)), 64)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return n
 }

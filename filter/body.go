@@ -3,11 +3,11 @@
 package main
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
-	"routelimit/filter/link"
 	"routelimit/policy/identity"
 	"routelimit/shim"
 )
@@ -17,36 +17,53 @@ import (
 type heldBody struct {
 	bytes    []byte
 	deadline time.Duration
+	place    *list.Element // in holding
 }
 
-// holdingTick is how exact, in ms, the deadline of a body is.
-const holdingTick = 20
+const (
+	// holdingTick is how exact, in ms, the deadline of a body is.
+	holdingTick = 20
+	// maxHeld bounds all copies together, in bytes. What comes beyond it is not
+	// read: many slow uploads must not fill the VM's memory, since that kills it.
+	maxHeld = 64 << 20
+)
 
 // holding is the requests whose bodies are awaited, by deadline.
 type holding struct {
-	requests []*request // nil where one has left
-	waiting  int
+	requests list.List // of *request
+	bytes    int
+	behind   bool // some are overdue and wait for the next tick
 }
 
-func (h *holding) len() int { return h.waiting }
+func (h *holding) add(r *request) { r.body.place = h.requests.PushBack(r) }
 
-func (h *holding) add(r *request) {
-	h.requests = append(h.requests, r)
-	h.waiting++
+// first is the request whose deadline comes first, nil if there is none.
+func (h *holding) first() *request {
+	if front := h.requests.Front(); front != nil {
+		return front.Value.(*request)
+	}
+	return nil
 }
 
-// leave takes r out. Its place is freed when those before it have left.
-func (h *holding) leave(r *request) {
-	h.waiting--
-	for i, other := range h.requests {
-		if other == r {
-			h.requests[i] = nil
-			break
-		}
+// leave takes r out and returns what came of its body.
+func (h *holding) leave(r *request) []byte {
+	body := r.body
+	r.body = nil
+	h.requests.Remove(body.place)
+	h.bytes -= len(body.bytes)
+	return body.bytes
+}
+
+// tickPeriod is after how many ms the next deadline needs to be looked at; 0 is
+// never.
+func (h *holding) tickPeriod() uint32 {
+	switch {
+	case h.requests.Len() == 0:
+		return 0
+	case h.behind:
+		return 1
 	}
-	for len(h.requests) > 0 && h.requests[0] == nil {
-		h.requests = h.requests[1:]
-	}
+	return holdingTick
 }
 
 func (r *request) hold() {
@@ -74,11 +91,14 @@ func (r *request) OnHttpRequestBody(size int, end bool) types.Action {
 }
 
 func (r *request) readBody(size int, end bool) types.Action {
-	room := r.plugin.policy.Body.MaxBytes - len(r.body.bytes)
-	if size > 0 {
-		r.body.bytes = append(r.body.bytes, shim.RequestBody(min(size, room))...)
-	}
+	panicAt("body")
+	h := &r.plugin.holding
+	room := min(r.plugin.policy.Body.MaxBytes-len(r.body.bytes), maxHeld-h.bytes)
 	tooLarge := size > room
+	if size > 0 && !tooLarge {
+		r.body.bytes = append(r.body.bytes, shim.RequestBody(size)...)
+		h.bytes += size
+	}
 	if !end && !tooLarge {
 		return shim.StopIterationAndWatermark
 	}
@@ -100,39 +120,34 @@ func (r *request) OnHttpRequestTrailers(int) types.Action {
 // bodyRead decides with what is known of the body. complete says that nothing
 // of it is missing.
 func (r *request) bodyRead(complete bool) outcome {
-	r.plugin.holding.leave(r)
+	body := r.plugin.holding.leave(r)
 	r.state = fresh
 	h := readHead()
 	r.findParams(&h)
-	return r.decide(&h, &identity.Body{Bytes: r.body.bytes, Complete: complete})
+	return r.decide(&identity.Request{Attrs: &h, Body: &identity.Body{Bytes: body, Complete: complete}})
 }
 
 // expireBodies decides without their bodies about requests that have waited too
-// long for them.
-func (p *plugin) expireBodies() {
-	if p.holding.len() == 0 {
+// long for them, at most so many.
+func (p *plugin) expireBodies(most int) {
+	h := &p.holding
+	h.behind = false
+	if h.requests.Len() == 0 {
 		return
 	}
 	at := now()
-	for range link.MaxResumes {
-		r := p.holding.first()
-		if r == nil || r.body.deadline > at {
-			break
+	for r := h.first(); r != nil && r.body.deadline <= at && !h.behind; r = h.first() {
+		switch {
+		case most == 0:
+			h.behind = true
+		case !shim.SetEffectiveContext(r.id):
+			h.leave(r)
+		default:
+			most--
+			r.expireBody()
 		}
-		if !shim.SetEffectiveContext(r.id) {
-			p.holding.leave(r)
-			continue
-		}
-		r.expireBody()
 	}
 	shim.SetEffectiveContext(p.id)
-}
-
-func (h *holding) first() *request {
-	if len(h.requests) == 0 {
-		return nil
-	}
-	return h.requests[0]
 }
 
 func (r *request) expireBody() {

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"slices"
+
 	"routelimit/filter/link"
 	"routelimit/limit"
 	"routelimit/policy"
@@ -20,23 +22,14 @@ const (
 	answered                // it was answered by us
 )
 
-// decide asks Redis about every limit of the request's route, or settles the
-// request where there is nothing to ask.
-func (r *request) decide(h *head, body *identity.Body) outcome {
+// decide asks Redis about every limit of the request's route.
+func (r *request) decide(caller *identity.Request) outcome {
 	p := r.plugin
-	caller := identity.Request{Attrs: h, Body: body, Params: p.matched.Params}
-	if r.route.IsExempt(&caller) {
-		p.metrics.route(r.route.Key).exempt.Add(1)
-		r.state = passed
-		return pass
-	}
+	caller.Params = p.matched.Params
 	r.work = p.takeWork()
-	r.route.Plan(&caller, &r.work.plan)
+	r.route.Plan(caller, &r.work.plan)
 	p.metrics.noted(caller.Noted)
 	r.work.sized()
-	if r.route.Blocked != nil {
-		return r.refuseBlocked()
-	}
 	return r.ask()
 }
 
@@ -53,6 +46,7 @@ func (r *request) ask() outcome {
 		g := &r.work.plan.Groups[i]
 		l.Add(&r.ticket, func(dst []byte) []byte { return limit.AppendDecide(dst, g.Key, redisTime, g.Charges) })
 	}
+	panicAt("ask")
 	r.state = asking
 	l.Commit(&r.ticket)
 	r.plugin.schedule()
@@ -64,6 +58,7 @@ const redisTime = 0
 
 // Answer takes the reply about one key.
 func (r *request) Answer(i int, reply resp.Value) error {
+	panicAt("answer")
 	g := &r.work.groups[i]
 	if reply.Kind == resp.Error {
 		kind := resp.ClassifyError(reply.Text)
@@ -102,8 +97,10 @@ func (r *request) Late(i int, reply resp.Value) {
 // Resume settles a request that was held, after the last reply.
 func (r *request) Resume() {
 	if !shim.SetEffectiveContext(r.id) {
-		return // the client has gone; what was charged stays
+		r.resumeGone()
+		return
 	}
+	r.plugin.resumed++
 	current = r
 	defer r.settlePanic("a decision")
 	r.plugin.metrics.waited.Record(uint64(r.plugin.link.Waited(&r.ticket).Microseconds()))
@@ -112,21 +109,41 @@ func (r *request) Resume() {
 	}
 }
 
-// conclude settles the request by what is known of all its keys: one refusal
-// refuses, one failure leaves it to the route's on_error, else it passes.
-func (r *request) conclude() outcome {
-	anyRefused, failure := false, ""
+// resumeGone settles a request whose client has left. What it was charged stays
+// charged, but where it would have been refused: nobody may spend others'
+// limits with requests that he takes back before their refusal.
+func (r *request) resumeGone() {
+	if over, failure := r.results(); over || failure != "" && r.route.OnError == policy.Closed {
+		r.state = refused
+		r.giveBack()
+	}
+	r.releaseWork()
+}
+
+// results is what all keys said: whether one refuses, and, of those whose
+// failure matters, the kind of the last; "" is none.
+func (r *request) results() (over bool, failure string) {
 	for i := range r.work.groups {
 		g := &r.work.groups[i]
 		switch {
-		case g.failure != "":
+		case g.failure == "":
+			over = over || !g.decision.Allowed
+		case slices.ContainsFunc(r.work.plan.Groups[i].Limits, enforced):
 			failure = g.failure
-		case !g.decision.Allowed:
-			anyRefused = true
 		}
 	}
+	return over, failure
+}
+
+func enforced(l *policy.Limit) bool { return !l.Shadow }
+
+// conclude settles the request by what is known of all its keys: one refusal
+// refuses, one failure leaves it to the route's on_error, else it passes.
+func (r *request) conclude() outcome {
+	panicAt("conclude")
+	over, failure := r.results()
 	switch {
-	case anyRefused:
+	case over:
 		return r.refuse()
 	case failure != "" && r.route.OnError == policy.Closed:
 		return r.refuseUnavailable(failure)

@@ -11,10 +11,11 @@ import (
 	"routelimit/shim"
 )
 
-// isGateway says whether a configuration is that of the gateway role.
+// isGateway says whether a configuration is that of the gateway role: the role
+// and nothing else, so that no policy is left unread beside it.
 func isGateway(raw []byte) bool {
 	root := strictjson.Parse(raw).Root()
-	if root == nil || root.Member("role") == nil {
+	if root == nil || len(root.Children()) != 1 || root.Member("role") == nil {
 		return false
 	}
 	role, ok := root.Member("role").Text()

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"routelimit/answer"
@@ -95,10 +96,10 @@ func appendNumber(line []byte, name string, value int64) []byte {
 }
 
 func (l *logs) identityText(identity []byte) string {
-	switch l.identity {
-	case policy.LogNone:
+	switch {
+	case len(identity) == 0 || l.identity == policy.LogNone:
 		return ""
-	case policy.LogHashed:
+	case l.identity == policy.LogHashed:
 		sum := sha256.Sum256(identity)
 		return hex.EncodeToString(sum[:8])
 	}
@@ -106,7 +107,7 @@ func (l *logs) identityText(identity []byte) string {
 }
 
 // warn writes a line about a kind of trouble, if one may be written now.
-func (l *logs) warn(kind, text string) {
+func (l *logs) warn(kind string, text func() string) {
 	r := l.failures[kind]
 	if r == nil {
 		r = &rate{lines: failuresPerPeriod, period: failuresPeriod}
@@ -116,31 +117,48 @@ func (l *logs) warn(kind, text string) {
 	if !ok {
 		return
 	}
+	line := "routelimit: " + text()
 	if leftOut > 0 {
-		text += fmt.Sprintf(" (%d more like this were not logged)", leftOut)
+		line += fmt.Sprintf(" (%d more like this were not logged)", leftOut)
 	}
-	shim.Log(shim.LogWarn, "routelimit: "+text)
+	shim.Log(shim.LogWarn, line)
 }
 
 // maxDetail bounds what is logged of a text that Redis sent.
 const maxDetail = 200
 
 func (l *logs) failure(kind, detail string) {
-	text := "no decision: " + kind
-	if detail != "" {
-		text += fmt.Sprintf(": %.*q", maxDetail, detail)
+	l.warn(kind, func() string {
+		if detail == "" {
+			return "no decision: " + kind
+		}
+		return fmt.Sprintf("no decision: %s: %.*q", kind, maxDetail, l.withoutKey(detail))
+	})
+}
+
+// withoutKey cuts an error reply before a key that it repeats, where identities
+// are not logged as they stand in keys.
+func (l *logs) withoutKey(detail string) string {
+	if l.identity != policy.LogPlain {
+		detail, _, _ = strings.Cut(detail, "{")
 	}
-	l.warn(kind, text)
+	return detail
 }
 
 func (l *logs) decidedWithoutRedis(how, route, failure string) {
-	l.warn("decided "+how+" "+route, fmt.Sprintf("requests of %s are settled without Redis, fail %s: %s", route, how, failure))
+	l.warn("decided "+how, func() string {
+		return fmt.Sprintf("requests of %s are settled without Redis, fail %s: %s", route, how, failure)
+	})
 }
 
 func (l *logs) linkClosed(code uint32, text string) {
-	l.warn("link closed", fmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text))
+	l.warn("link closed", func() string {
+		return fmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text)
+	})
 }
 
 func (l *logs) badMetadata(err error) {
-	l.warn("route metadata", "the limits in an Envoy route's metadata are refused, the configuration's routes and default apply: "+err.Error())
+	l.warn("route metadata", func() string {
+		return "the limits in an Envoy route's metadata are refused, the configuration's routes and default apply: " + err.Error()
+	})
 }

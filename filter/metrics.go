@@ -38,6 +38,7 @@ const (
 // proxy and are shared by all workers and configurations.
 type metrics struct {
 	limits   map[*policy.Limit]*limitMetrics
+	most     int // of limits and of outcomes
 	outcomes map[string]*routeMetrics
 	failures map[string]shim.Metric
 	kinds    [4]shim.Metric // of identity.Noted, by bit
@@ -111,15 +112,24 @@ func requests(route, limit, outcome string) shim.Metric {
 	return shim.DefineCounter(label(requestsTotal, "route", route, "limit", limit, "outcome", outcome))
 }
 
-// maxDynamic bounds what is kept for limits that come from route metadata, which
-// may change for ever. The proxy finds a counter again by its name.
+// maxDynamic bounds what is kept, beside the configuration's own, for limits that
+// come from route metadata, which may change for ever. The proxy finds a counter
+// again by its name.
 const maxDynamic = 16384
+
+// makeRoom lets all of a configuration's limits be kept.
+func (m *metrics) makeRoom(p *policy.Policy) {
+	m.most = maxDynamic
+	for _, r := range p.Routes {
+		m.most += max(1, len(r.Limits))
+	}
+}
 
 func (m *metrics) limit(l *policy.Limit) *limitMetrics {
 	if found := m.limits[l]; found != nil {
 		return found
 	}
-	if len(m.limits) >= maxDynamic {
+	if len(m.limits) >= m.most {
 		clear(m.limits)
 	}
 	made := &limitMetrics{passed: requests(l.Labels.Route, l.Labels.Limit, outcomePassed)}
@@ -136,7 +146,7 @@ func (m *metrics) route(key string) *routeMetrics {
 	if found := m.outcomes[key]; found != nil {
 		return found
 	}
-	if len(m.outcomes) >= maxDynamic {
+	if len(m.outcomes) >= m.most {
 		clear(m.outcomes)
 	}
 	made := &routeMetrics{

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"routelimit/filter/link"
@@ -21,47 +24,23 @@ var (
 
 // settlePanic leaves nobody waiting after a recovered panic: a request goes by
 // its route's on_error, and with a plugin's callback all who wait for Redis do.
-func settlePanic(_ string, id uint32) types.Action {
+func settlePanic(callback string, id uint32) types.Action {
 	if p := plugins[id]; p != nil {
 		p.metrics.panics.Add(1)
-		if p.link != nil {
-			p.link.Abandon(link.Panicked)
-			shim.SetEffectiveContext(p.id)
-			p.schedule()
-		}
+		p.link.Abandon(link.Panicked)
+		shim.SetEffectiveContext(p.id)
+		p.schedule()
 		return shim.Continue
 	}
-	if r := current; r != nil && r.id == id {
-		return r.settle()
+	r := current
+	if r == nil || r.id != id {
+		return shim.Continue
 	}
-	return shim.Continue
-}
-
-// settle says what the proxy does with a request whose callback panicked.
-func (r *request) settle() types.Action {
 	r.plugin.metrics.panics.Add(1)
-	switch r.state {
-	case asking:
-		return shim.StopAllIterationAndWatermark // its answer is on the way
-	case passed:
+	if !strings.HasPrefix(callback, "proxy_on_request") || r.state == passed {
 		return shim.Continue
-	case refused:
-		return shim.StopIteration
-	case holding_:
-		r.plugin.holding.leave(r)
 	}
 	return r.act(r.withoutDecision(), shim.Continue)
-}
-
-// withoutDecision applies on_error to a request that will not be decided.
-func (r *request) withoutDecision() outcome {
-	const why = "panic"
-	r.plugin.metrics.failure(why)
-	if r.route != nil && r.route.OnError == policy.Closed {
-		return r.answerUnavailable(why)
-	}
-	r.state = passed
-	return pass
 }
 
 // settlePanic is deferred where a held request is settled outside of its own
@@ -73,10 +52,28 @@ func (r *request) settlePanic(during string) {
 	}
 	shim.ReportPanic(during, v)
 	r.plugin.metrics.panics.Add(1)
-	if r.state == refused {
-		return
-	}
-	if r.state == passed || r.withoutDecision() == pass {
+	if r.withoutDecision() == pass {
 		shim.ContinueRequest()
 	}
+}
+
+// withoutDecision applies on_error to a request that will not be decided, unless
+// it is settled already.
+func (r *request) withoutDecision() outcome {
+	switch r.state {
+	case refused:
+		return answered
+	case passed:
+		return pass
+	case holding_:
+		r.plugin.holding.leave(r)
+	}
+	const why = "panic"
+	r.plugin.link.Leave(&r.ticket)
+	r.plugin.metrics.failure(why)
+	if r.route != nil && r.route.OnError == policy.Closed && slices.ContainsFunc(r.route.Limits, enforced) {
+		return r.answerUnavailable(why)
+	}
+	r.state = passed
+	return pass
 }

@@ -37,6 +37,7 @@ type plugin struct {
 	matched policy.Matched
 	holding holding
 	period  uint32 // of the tick, in ms
+	resumed int    // requests let go or answered in the present tick
 
 	// Memory that the next request uses again.
 	works   []*work
@@ -71,6 +72,7 @@ func (p *plugin) use(parsed *policy.Policy) {
 	p.link = link.New(&linkHost{cluster: parsed.Redis.Cluster, metrics: p.metrics}, parsed.Redis.Timeout, limit.AppendEval)
 	p.link.Sent = func(commands int) { p.metrics.batch.Record(uint64(commands)) }
 	p.link.Resent = func() { p.metrics.resent.Add(1) }
+	p.metrics.makeRoom(parsed)
 	p.metrics.routes.Record(uint64(len(parsed.Routes)))
 	plugins[p.id] = p
 	shim.HandleStreams(p.id, p)
@@ -101,9 +103,11 @@ func (p *plugin) OnTick() {
 	if p.link == nil {
 		return
 	}
+	p.resumed = 0
+	panicAt("tick")
 	p.link.Tick()
 	p.drain()
-	p.expireBodies()
+	p.expireBodies(link.MaxResumes - p.resumed)
 	p.schedule()
 }
 
@@ -133,8 +137,8 @@ func (p *plugin) drain() {
 // schedule makes the tick as fast as what waits needs it, or ends it.
 func (p *plugin) schedule() {
 	period := p.link.TickPeriod()
-	if period == 0 && p.holding.len() > 0 {
-		period = holdingTick
+	if period == 0 {
+		period = p.holding.tickPeriod()
 	}
 	if period != p.period {
 		p.period = period

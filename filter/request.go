@@ -123,16 +123,24 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
 	r.findRoute(&h)
+	panicAt("headers")
+	caller := identity.Request{Attrs: &h}
 	switch {
 	case r.route == nil && p.policy.RefuseUndeclared:
 		return r.act(r.refuseUndeclared(), shim.Continue)
 	case r.route == nil || len(r.route.Limits) == 0:
 		return shim.Continue
+	case r.route.IsExempt(&caller):
+		p.metrics.route(r.route.Key).exempt.Add(1)
+		return shim.Continue
+	case r.route.Blocked != nil:
+		return r.act(r.refuseBlocked(), shim.Continue)
 	case r.route.NeedsBody && !end && h.bodyComes(p.policy.Body.MaxBytes):
 		r.hold()
 		return shim.StopIteration
 	}
-	return r.act(r.decide(&h, r.missingBody(end)), shim.StopAllIterationAndWatermark)
+	caller.Body = r.missingBody(end)
+	return r.act(r.decide(&caller), shim.StopAllIterationAndWatermark)
 }
 
 // missingBody is what is known of the body of a request that is not held: that
@@ -150,6 +158,7 @@ func (r *request) findRoute(h *head) {
 	p := r.plugin
 	if route, ok := p.routes.find(p); ok {
 		r.route, r.fromEnvoy = route, true
+		route.Capture(h.path, &p.matched)
 		return
 	}
 	r.route = p.policy.Match(h.method, h.host, h.path, &p.matched)
@@ -178,14 +187,17 @@ func (r *request) act(o outcome, waiting types.Action) types.Action {
 
 // OnHttpStreamDone comes when the request is over, however it ended.
 func (r *request) OnHttpStreamDone() {
-	if r.state == holding_ {
-		r.plugin.holding.leave(r)
-	}
-	if r.state == asking {
-		r.plugin.link.Leave(&r.ticket)
-	}
-	r.releaseWork()
 	if current == r {
 		current = nil
 	}
+	switch r.state {
+	case holding_:
+		r.plugin.holding.leave(r)
+	case asking:
+		if len(r.work.groups) > 1 {
+			return // see resumeGone
+		}
+		r.plugin.link.Leave(&r.ticket)
+	}
+	r.releaseWork()
 }

@@ -44,12 +44,17 @@ func (r *request) passUnasked(failure string) outcome {
 // refuse answers 429 and gives back what other keys were charged.
 func (r *request) refuse() outcome {
 	r.countVerdicts()
+	r.giveBack()
+	return r.answerRefusal(r.quotas(), r.longestRefusal())
+}
+
+// giveBack refunds what the keys charged that did answer.
+func (r *request) giveBack() {
 	for i := range r.work.groups {
 		if g := &r.work.groups[i]; g.failure == "" && g.decision.Allowed {
 			r.refund(i)
 		}
 	}
-	return r.answerRefusal(r.quotas(), r.longestRefusal())
 }
 
 // longestRefusal is the name of the limit that the caller has to wait for longest.
@@ -77,7 +82,8 @@ func (r *request) longestRefusal() (name string) {
 	return name
 }
 
-// refuseBlocked answers 429 on a route with an enforced limit of 0.
+// refuseBlocked answers 429 on a route with an enforced limit of 0. Who asks
+// makes no difference.
 func (r *request) refuseBlocked() outcome {
 	blocked := r.route.Blocked
 	r.plugin.metrics.limit(blocked).refused.Add(1)
@@ -96,11 +102,7 @@ func (r *request) answerRefusal(q []answer.Quota, name string) outcome {
 // refuseUnavailable answers 503 on a route that fails closed, and gives back
 // what the keys that did answer were charged.
 func (r *request) refuseUnavailable(failure string) outcome {
-	for i := range r.work.groups {
-		if g := &r.work.groups[i]; g.failure == "" && g.decision.Allowed {
-			r.refund(i)
-		}
-	}
+	r.giveBack()
 	r.plugin.metrics.route(r.route.Key).unavailable.Add(1)
 	r.plugin.logs.decidedWithoutRedis("closed", r.route.Key, failure)
 	return r.answerUnavailable(failure)
@@ -151,7 +153,7 @@ func (r *request) quotas() []answer.Quota {
 			v := &state.decision.Verdicts[j]
 			remaining := v.Remaining
 			if state.refunded {
-				remaining = min(remaining+l.Cost, l.Limit.Limit)
+				remaining = min(remaining+l.Cost, capacity(l))
 			}
 			q = append(q, answer.Quota{
 				Name: l.Name, Limit: l.Limit.Limit, Window: l.Window,
@@ -161,6 +163,14 @@ func (r *request) quotas() []answer.Quota {
 	}
 	r.plugin.quotas = q
 	return q
+}
+
+// capacity is the most that can remain of a limit.
+func capacity(l *policy.Limit) int64 {
+	if l.Burst > 0 {
+		return l.Burst
+	}
+	return l.Limit.Limit
 }
 
 // countVerdicts counts and logs what each limit said.
@@ -196,9 +206,11 @@ func (r *request) countVerdicts() {
 // unixTime is Redis' time of the decision in seconds, or the proxy's where
 // nothing was asked. It serves the headers that give a point in time.
 func (r *request) unixTime() int64 {
-	for i := range r.work.groups {
-		if g := &r.work.groups[i]; g.failure == "" && g.decision.AtMS > 0 {
-			return g.decision.AtMS / 1000
+	if r.work != nil {
+		for i := range r.work.groups {
+			if g := &r.work.groups[i]; g.failure == "" && g.decision.AtMS > 0 {
+				return g.decision.AtMS / 1000
+			}
 		}
 	}
 	return time.Now().Unix()
@@ -211,6 +223,7 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	if r.state != passed || r.work == nil {
 		return shim.Continue // also for our own answers
 	}
+	panicAt("response")
 	r.refundUncounted()
 	p := r.plugin
 	p.headers = p.policy.Answer.AppendQuotaHeaders(p.headers[:0], r.quotas(), r.unixTime())

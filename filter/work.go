@@ -31,7 +31,8 @@ func (w *work) sized() {
 	}
 	w.groups = w.groups[:n]
 	for i := range w.groups {
-		w.groups[i].failure, w.groups[i].refunded = "", false
+		g := &w.groups[i]
+		g.failure, g.refunded, g.decision.Allowed, g.decision.AtMS = "", false, false, 0
 	}
 }
 

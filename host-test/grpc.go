@@ -119,6 +119,18 @@ func (g *GRPCStream) CloseRemote(status uint32, message string) error {
 	return nil
 }
 
+// closeLater is CloseRemote from inside a hostcall: Envoy tells the plugin once
+// the call into the VM has returned.
+func (g *GRPCStream) closeLater(status uint32, message string) {
+	in := g.root.in
+	in.after = append(in.after, func() {
+		if g.Open() {
+			g.remoteClosed = true
+			g.root.tellClose(g.token, status, message)
+		}
+	})
+}
+
 func (g *GRPCStream) deliverable() error {
 	switch {
 	case !g.Open():
@@ -152,8 +164,11 @@ func (in *instance) grpcStream(args []uint64) uint32 {
 	in.lastStream += tokenStep
 	g.token, g.Cluster, g.Service, g.Method = in.lastStream, cluster, string(name), string(method)
 	g.backend = in.vm.host.options.Clusters[cluster]
-	if g.backend == nil || !g.backend.Opened(g) {
-		return in.noHost(g.root, g.token)
+	switch {
+	case g.backend == nil:
+		return in.noHost(g.root, g.token, "Cluster not available")
+	case !g.backend.Opened(g):
+		return in.noHost(g.root, g.token, "no healthy upstream")
 	}
 	g.root.links[g.token] = g
 	if !in.writeUint32(args[8], g.token) {
@@ -164,8 +179,8 @@ func (in *instance) grpcStream(args []uint64) uint32 {
 
 // noHost is what Envoy does where it finds no host: the call fails, and the
 // close of a stream that the plugin was never told of follows.
-func (in *instance) noHost(r *root, token uint32) uint32 {
-	in.after = append(in.after, func() { r.tellClose(token, grpcUnavailable, "no healthy upstream") })
+func (in *instance) noHost(r *root, token uint32, why string) uint32 {
+	in.after = append(in.after, func() { r.tellClose(token, grpcUnavailable, why) })
 	return resultInternalFailure
 }
 
@@ -270,7 +285,7 @@ func (in *instance) grpcCall([]uint64) uint32 {
 		return resultParseFailure
 	}
 	in.lastCall += tokenStep
-	return in.noHost(r, in.lastCall)
+	return in.noHost(r, in.lastCall, "Cluster not available")
 }
 
 // httpCall finds no cluster: nothing here serves HTTP callouts.

@@ -90,7 +90,7 @@ func (h *half) receiveHeaders(headers Headers, end bool) {
 		h.stop(stoppedAll)
 	case answer == actionStopIteration:
 		h.stop(stopped)
-	default:
+	case !h.gone:
 		h.visibleHeaders = nil
 		h.passHeaders(end)
 	}

@@ -45,11 +45,13 @@ func (h Headers) first(name string) (string, bool) {
 	return "", false
 }
 
-// joined are the names of which Envoy keeps one line: a second one is joined to
-// the first by a comma. All other names keep their lines.
+// joined are names of which Envoy keeps one line: a second one is joined to the
+// first by a comma (seen on Envoy 1.40). All other names keep their lines.
 var joined = []string{
+	"accept", "accept-encoding", "access-control-request-method", "authorization", "cache-control",
+	"connection", "content-encoding", "content-length", "content-type", "expect", "grpc-timeout",
+	"if-none-match", "origin", "referer", "te", "upgrade", "user-agent", "via",
 	"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
-	"content-type", "content-length", "user-agent", "via", "te", "upgrade", "connection", "expect",
 }
 
 // add appends a line the way Envoy's header map does.
@@ -66,17 +68,20 @@ func (h *Headers) add(name, value string) {
 	*h = append(*h, [2]string{name, value})
 }
 
-// set leaves one line of that name.
+// set leaves one line of that name, the last one of all where it is no pseudo
+// header and Envoy keeps it among those that can have several lines.
 func (h *Headers) set(name, value string) {
 	name = strings.ToLower(name)
-	i := slices.IndexFunc(*h, func(line [2]string) bool { return line[0] == name })
-	if i < 0 {
-		*h = append(*h, [2]string{name, value})
-		return
+	if strings.HasPrefix(name, ":") || slices.Contains(joined, name) {
+		for i := range *h {
+			if (*h)[i][0] == name {
+				(*h)[i][1] = value
+				return
+			}
+		}
 	}
-	(*h)[i][1] = value
-	rest := slices.DeleteFunc((*h)[i+1:], func(line [2]string) bool { return line[0] == name })
-	*h = (*h)[:i+1+len(rest)]
+	h.remove(name)
+	*h = append(*h, [2]string{name, value})
 }
 
 func (h *Headers) remove(name string) {

@@ -13,19 +13,21 @@ func TestHeaderMapCalls(t *testing.T) {
 		said   []string
 		want   Headers // of the upstream after the pseudo headers, nil: not looked at
 	}{
-		"get is the first line":        {"get 0 x-key", []string{"get 0 x-key = 0 1"}, nil},
-		"get ignores case":             {"get 0 X-KEY", []string{"get 0 X-KEY = 0 1"}, nil},
-		"x-forwarded-for is joined":    {"get 0 x-forwarded-for", []string{"get 0 x-forwarded-for = 0 192.0.2.1,192.0.2.2,192.0.2.3"}, nil},
-		"an empty header is there":     {"get 0 x-empty", []string{"get 0 x-empty = 0"}, nil},
-		"an absent header is not":      {"get 0 x-none", []string{"get 0 x-none = 1"}, nil},
-		"no such map":                  {"get 2 x-key; get 9 x-key; pairs 2; pairs 9; mapsize 2", []string{"get 2 x-key = 2", "get 9 x-key = 2", "pairs 2 = 0", "pairs 9 = 2", "mapsize 2 = 2 0"}, nil},
-		"size in bytes":                {"setpairs 0 ab cde f g; mapsize 0", []string{"setpairs 0 ab cde f g = 0", "mapsize 0 = 0 7"}, nil},
-		"add keeps the others":         {"setpairs 0 a 1; add 0 A 2", nil, Headers{{"a", "1"}, {"a", "2"}}},
-		"add joins x-forwarded-for":    {"setpairs 0 x-forwarded-for 1; add 0 x-forwarded-for 2", nil, Headers{{"x-forwarded-for", "1,2"}}},
-		"replace leaves one":           {"setpairs 0 a 1 b 2 a 3; replace 0 A 4", nil, Headers{{"a", "4"}, {"b", "2"}}},
-		"replace adds":                 {"setpairs 0 a 1; replace 0 c 2", nil, Headers{{"a", "1"}, {"c", "2"}}},
-		"remove takes all lines":       {"setpairs 0 a 1 b 2 a 3; remove 0 a; remove 0 none", nil, Headers{{"b", "2"}}},
-		"malformed pairs are no pairs": {"setpairs 0 a", nil, Headers{}},
+		"get is the first line":                   {"get 0 x-key", []string{"get 0 x-key = 0 1"}, nil},
+		"get ignores case":                        {"get 0 X-KEY", []string{"get 0 X-KEY = 0 1"}, nil},
+		"authorization is joined":                 {"add 0 authorization a; add 0 authorization b; get 0 authorization", []string{"add 0 authorization a = 0", "add 0 authorization b = 0", "get 0 authorization = 0 a,b"}, nil},
+		"x-forwarded-for is joined":               {"get 0 x-forwarded-for", []string{"get 0 x-forwarded-for = 0 192.0.2.1,192.0.2.2,192.0.2.3"}, nil},
+		"an empty header is there":                {"get 0 x-empty", []string{"get 0 x-empty = 0"}, nil},
+		"an absent header is not":                 {"get 0 x-none", []string{"get 0 x-none = 1"}, nil},
+		"no such map":                             {"get 2 x-key; get 9 x-key; pairs 2; pairs 9; mapsize 2", []string{"get 2 x-key = 2", "get 9 x-key = 2", "pairs 2 = 0", "pairs 9 = 2", "mapsize 2 = 2 0"}, nil},
+		"size in bytes":                           {"setpairs 0 ab cde f g; mapsize 0", []string{"setpairs 0 ab cde f g = 0", "mapsize 0 = 0 7"}, nil},
+		"add keeps the others":                    {"setpairs 0 a 1; add 0 A 2", nil, Headers{{"a", "1"}, {"a", "2"}}},
+		"add joins x-forwarded-for":               {"setpairs 0 x-forwarded-for 1; add 0 x-forwarded-for 2", nil, Headers{{"x-forwarded-for", "1,2"}}},
+		"replace leaves one":                      {"setpairs 0 a 1 b 2 a 3; replace 0 A 4", nil, Headers{{"b", "2"}, {"a", "4"}}},
+		"replace keeps the place of a joined one": {"setpairs 0 :path /a user-agent 1 b 2; replace 0 user-agent 4; replace 0 :path /b", nil, Headers{{":path", "/b"}, {"user-agent", "4"}, {"b", "2"}}},
+		"replace adds":                            {"setpairs 0 a 1; replace 0 c 2", nil, Headers{{"a", "1"}, {"c", "2"}}},
+		"remove takes all lines":                  {"setpairs 0 a 1 b 2 a 3; remove 0 a; remove 0 none", nil, Headers{{"b", "2"}}},
+		"malformed pairs are no pairs":            {"setpairs 0 a", nil, Headers{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, Options{}, "request_headers: "+c.script)

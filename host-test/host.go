@@ -64,6 +64,9 @@ type Options struct {
 	// LogLevel is the least level that Envoy writes; the zero value is LogTrace.
 	LogLevel LogLevel
 
+	// OnLog gets each line that is written; without it VM.Logs keeps them.
+	OnLog func(LogLine)
+
 	// Random is what random_get reads; nil is crypto/rand.
 	Random io.Reader
 }

@@ -47,8 +47,13 @@ func (vm *VM) LogText() string {
 }
 
 func (vm *VM) logLine(level LogLevel, text string) {
-	if level >= vm.host.options.LogLevel {
-		vm.logs = append(vm.logs, LogLine{Level: level, Text: text})
+	line := LogLine{Level: level, Text: text}
+	switch o := &vm.host.options; {
+	case level < o.LogLevel:
+	case o.OnLog != nil:
+		o.OnLog(line)
+	default:
+		vm.logs = append(vm.logs, line)
 	}
 }
 

@@ -19,3 +19,14 @@ func TestLogsHaveTheirLevel(t *testing.T) {
 		t.Errorf("proxy_get_log_level was called %d times", got)
 	}
 }
+
+func TestOnLogGetsTheLinesInstead(t *testing.T) {
+	var lines []LogLine
+	p := start(t, Options{LogLevel: LogWarn, OnLog: func(l LogLine) { lines = append(lines, l) }}, "configure: log 3 warned; log 2 info")
+	if diff := cmp.Diff([]LogLine{{LogWarn, "warned"}}, lines); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.VM().Logs(LogTrace)) != 0 {
+		t.Error("lines were kept")
+	}
+}

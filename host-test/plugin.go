@@ -16,6 +16,7 @@ type Plugin struct {
 	root          *root
 	properties    properties
 	streams       []*Stream // not finished yet
+	closed        bool
 }
 
 // root is a Plugin in one memory of its VM.
@@ -112,6 +113,10 @@ func (p *Plugin) Streams() []*Stream { return slices.Clone(p.streams) }
 // streams without a callback. Where on_done answers 0, the rest waits for
 // proxy_done.
 func (p *Plugin) Close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
 	for _, s := range p.Streams() {
 		s.Disconnect()
 	}

@@ -84,6 +84,9 @@ func TestCloseEndsStreamsThenRoot(t *testing.T) {
 	if len(vm.Plugins()) != 0 {
 		t.Error("the root is still there")
 	}
+	if late := p.Request(get(), nil); !late.Finished() || late.ID() != 0 {
+		t.Error("a closed root takes requests")
+	}
 }
 
 func TestCloseWaitsForDone(t *testing.T) {

@@ -1,7 +1,6 @@
 package hosttest
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -141,19 +140,23 @@ func requestAttribute(h Headers, path []string) (string, bool) {
 	return h.first(name)
 }
 
-// foreignFunctions are those of Envoy that a filter may try. Any other name is
-// not found.
-var foreignFunctions = []string{"declare_property"}
-
 // callForeignFunction answers as Envoy does: declare_property is accepted and
-// returns nothing; set_envoy_filter_state knows no key that a plugin may set.
+// returns nothing; set_envoy_filter_state knows no key that a plugin may set;
+// both want a message whose first field is a name. No other is known here.
 func (in *instance) callForeignFunction(args []uint64) uint32 {
 	name, nameOK := in.read(args[0], args[1])
-	_, argumentOK := in.read(args[2], args[3])
+	argument, argumentOK := in.read(args[2], args[3])
 	if !nameOK || !argumentOK {
 		return resultInvalidMemoryAccess
 	}
-	if !slices.Contains(foreignFunctions, string(name)) {
+	declare := string(name) == "declare_property"
+	if !declare && string(name) != "set_envoy_filter_state" {
+		return resultNotFound
+	}
+	if _, err := bytesField(argument, 1); err != nil {
+		return resultBadArgument
+	}
+	if !declare {
 		return resultNotFound
 	}
 	for _, ptr := range args[4:6] {

@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -86,10 +87,13 @@ func TestRedisEndsStreamsAsEnvoyWould(t *testing.T) {
 		serve  func(net.Conn)
 		status string
 	}{
-		"refused":         {nil, "14"},
-		"closed in order": {func(c net.Conn) { c.Close() }, "2"},
+		"refused": {nil, "14"},
+		"closed in order": {func(c net.Conn) {
+			readPing(c)
+			c.Close()
+		}, "2"},
 		"reset": {func(c net.Conn) {
-			c.Read(make([]byte, 1)) // once it is read, the other side has connected
+			readPing(c)
 			c.(*net.TCPConn).SetLinger(0)
 			c.Close()
 		}, "13"},
@@ -118,6 +122,10 @@ func TestRedisEndsStreamsAsEnvoyWould(t *testing.T) {
 		})
 	}
 }
+
+// readPing waits until the other side has connected and leaves nothing unread,
+// which would turn an orderly close into a reset.
+func readPing(c net.Conn) { io.ReadFull(c, make([]byte, len("*1\r\n$4\r\nPING\r\n"))) }
 
 func TestRedisDeliverGivesUp(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -61,7 +61,7 @@ func (in *instance) continueStream(args []uint64) uint32 {
 	} else {
 		s.settle("continue", false)
 	}
-	s.request.hide() // whichever direction: so does Envoy
+	_ = s // whichever direction: so does Envoy
 	in.after = append(in.after, func() { s.resume(h) })
 	return resultOK
 }
@@ -93,8 +93,11 @@ func (s *Stream) resume(h *half) {
 	id := s.context.id
 	switch {
 	case h.dead():
-	case h.running:
-		s.in.vm.fault("continue_stream for stream %d from its own callback: its body would be lost; answer 0 there instead", id)
+	case h.running && !h.gone:
+		if !h.end {
+			s.in.vm.fault("continue_stream for stream %d from its own callback: what follows the headers may hang; answer 0 there instead", id)
+		}
+		h.resume()
 	case h.state == flowing:
 		s.in.vm.fault("continue_stream for stream %d, which is not held", id)
 	default:

@@ -16,14 +16,21 @@ type Scripted struct {
 	Reply func(command [][]byte) []byte
 	// Refuse lets no stream be opened: the cluster has no host.
 	Refuse bool
+	// Frozen is a Redis that has been stopped: what is sent waits in Envoy,
+	// which closes the connection at the 10,001st message that waits.
+	Frozen bool
 
 	links    []*scriptedLink
 	commands [][][]byte
 	err      error
 }
 
+// floodLimit is Envoy's max_outbound_frames.
+const floodLimit = 10000
+
 type scriptedLink struct {
 	stream  *GRPCStream
+	waiting [][]byte // messages that a frozen Redis has not read
 	reader  commands
 	replies []byte // not delivered yet
 }
@@ -40,15 +47,29 @@ func (r *Scripted) Opened(g *GRPCStream) bool {
 // Sent implements Backend.
 func (r *Scripted) Sent(g *GRPCStream, message []byte) {
 	l := r.link(g)
-	list, err := l.reader.read(message)
-	r.err = errors.Join(r.err, err)
-	r.commands = append(r.commands, list...)
-	if r.Reply == nil {
-		return
+	l.waiting = append(l.waiting, message)
+	if !r.Frozen {
+		r.read(l)
 	}
-	for _, command := range list {
-		l.replies = append(l.replies, r.Reply(command)...)
+	if len(l.waiting) > floodLimit {
+		l.waiting = nil
+		g.closeLater(grpcInternal, "connection_termination")
 	}
+}
+
+// read takes the messages that wait and asks for the replies.
+func (r *Scripted) read(l *scriptedLink) {
+	for _, message := range l.waiting {
+		list, err := l.reader.read(message)
+		r.err = errors.Join(r.err, err)
+		r.commands = append(r.commands, list...)
+		for _, command := range list {
+			if r.Reply != nil {
+				l.replies = append(l.replies, r.Reply(command)...)
+			}
+		}
+	}
+	l.waiting = nil
 }
 
 // Ended implements Backend.
@@ -118,8 +139,11 @@ func (r *Scripted) deliver(size func(*scriptedLink) int) (delivered int, err err
 			err = errors.Join(err, l.stream.CloseRemote(grpcUnknown, ""))
 			continue
 		}
+		if !r.Frozen {
+			r.read(l)
+		}
 		n := size(l)
-		if n == 0 {
+		if r.Frozen || n == 0 {
 			continue
 		}
 		b := l.replies[:n:n]

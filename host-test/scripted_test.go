@@ -108,3 +108,29 @@ func TestScriptedCloseAll(t *testing.T) {
 		t.Error("a stream is open")
 	}
 }
+
+func TestScriptedFrozenReadsLater(t *testing.T) {
+	p, far := link(t, "configure: ticks 1; open redis\ntick: send "+ping)
+	far.Reply, far.Frozen = pong, true
+	p.VM().Advance(2 * time.Millisecond)
+	if n, err := far.Deliver(); n != 0 || err != nil || len(far.Commands()) != 0 {
+		t.Errorf("%d bytes, %v, %d commands", n, err, len(far.Commands()))
+	}
+	far.Frozen = false
+	if n, err := far.Deliver(); n != 2*len("+PONG\r\n") || err != nil || len(far.Commands()) != 2 {
+		t.Errorf("%d bytes, %v, %d commands", n, err, len(far.Commands()))
+	}
+}
+
+func TestScriptedFrozenTripsTheFloodGuard(t *testing.T) {
+	p, far := link(t, "configure: ticks 1; open redis\ntick: send x")
+	far.Frozen = true
+	p.VM().Advance(10000 * time.Millisecond)
+	if far.Stream() == nil {
+		t.Fatal("closed by 10,000 messages")
+	}
+	p.VM().Advance(time.Millisecond)
+	if diff := cmp.Diff([]string{"[6 13]"}, said(p.VM(), "grpc_close ")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -46,13 +46,18 @@ type Response struct {
 	Trailers Headers
 }
 
-// NewStream begins a request: a client has connected and sent nothing yet. A
-// plugin that has ended has no streams, but an old root of an update has.
+// NewStream begins a request: a client has connected and sent nothing yet. The
+// old root of an update still takes requests; a closed one takes none, and the
+// stream has then ended from the first.
 func (p *Plugin) NewStream() *Stream {
 	p.vm.reloadIfDue()
 	s := &Stream{plugin: p, in: p.root.in, properties: properties{}, filterState: map[string]string{}}
 	s.request = newRequestHalf(s)
 	s.response = newResponseHalf(s)
+	if p.closed {
+		s.finished = true
+		return s
+	}
 	p.streams = append(p.streams, s)
 	return s
 }

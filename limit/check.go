@@ -9,9 +9,10 @@ import (
 const (
 	MinWindow   = time.Second
 	MaxWindow   = 365 * 24 * time.Hour
+	MaxRefill   = 100 * MaxWindow    // how long a bucket may take to fill
 	MaxLogLimit = 1000               // a sliding log keeps one entry for each unit of cost
 	MaxLimit    = 10_000_000_000_000 // what a fixed window may count to
-	maxExact    = 1<<53 - 1          // the largest integer below which a double has no gaps
+	maxExact    = 1<<53 - 1          // the largest integer up to which a double has no gaps
 )
 
 // Check says why the limit cannot be held exactly, or nil. The error names the field, its value and what is allowed.
@@ -34,14 +35,14 @@ func (l Limit) Check() error {
 	if most := l.most(); l.Limit > most {
 		return fmt.Errorf("limit %d is too large for %v over %v; write at most %d", l.Limit, l.Algorithm, l.Window, most)
 	}
-	if most := l.most(); l.Burst > most {
-		return fmt.Errorf("burst %d is too large over %v; write at most %d", l.Burst, l.Window, most)
+	if most := l.mostBurst(); l.Burst > most {
+		return fmt.Errorf("burst %d is too large for a refill of %d each %v; write at most %d", l.Burst, l.Limit, l.Window, most)
 	}
 	return nil
 }
 
-// most is the largest limit, or burst, that is counted exactly: where it is multiplied by the window in ms, the product
-// stays below 2^53.
+// most is the largest limit that is counted exactly: where it is multiplied by the window in ms, the product stays below
+// 2^53.
 func (l Limit) most() int64 {
 	switch l.Algorithm {
 	case FixedWindow:
@@ -51,4 +52,13 @@ func (l Limit) most() int64 {
 	default:
 		return maxExact / l.windowMS()
 	}
+}
+
+// mostBurst is the largest burst that is counted exactly and that refills within MaxRefill.
+func (l Limit) mostBurst() int64 {
+	most, windows := l.most(), int64(MaxRefill/l.Window)
+	if l.Limit > 0 && windows <= most/l.Limit {
+		return windows * l.Limit
+	}
+	return most
 }

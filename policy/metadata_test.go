@@ -108,8 +108,10 @@ func TestBadRouteMetadataSaysWhereAndWhat(t *testing.T) {
 		return map[string]map[string]any{"routelimit": {"route": "POST /login", "limits": []any{fields}}}
 	}
 	deep := any("x")
+	deepObject := map[string]any{}
 	for range 100 {
 		deep = []any{deep}
+		deepObject = map[string]any{"a": deepObject}
 	}
 	for name, c := range map[string]struct {
 		raw  []byte
@@ -127,6 +129,7 @@ func TestBadRouteMetadataSaysWhereAndWhat(t *testing.T) {
 		"misspelt":              {metadataOf(t, map[string]map[string]any{"routelimit": {"route": "POST /login", "limts": []any{}, "limits": []any{}}}), `metadata.routelimit.limts: unknown field; did you mean "limits"?`},
 		"odd name":              {metadataOf(t, map[string]map[string]any{"routelimit": {"route": "POST /login", "a b c d e f g": 1, "limits": []any{}}}), `metadata.routelimit["a b c d e f g"]: unknown field; remove it, or write "route", "on_error", "exempt", "limits", "name", "identity", "limit", "window", "algorithm", "burst", "cost", "shadow", "bucket", "count", "enforce_percent" or "lease"`},
 		"too deep":              {metadataOf(t, map[string]map[string]any{"routelimit": {"route": deep}}), `metadata: its values are nested too deeply; nest less`},
+		"too deep in objects":   {metadataOf(t, map[string]map[string]any{"routelimit": deepObject}), `metadata: its values are nested too deeply; nest less`},
 		"cut off":               {metadataOf(t, map[string]map[string]any{"routelimit": {"route": "POST /login"}})[:20], `metadata: it is not a serialised Metadata message; give the bytes of xds.route_metadata`},
 		"no message":            {[]byte("\xff\xff\xff"), `metadata: it is not a serialised Metadata message; give the bytes of xds.route_metadata`},
 	} {

@@ -110,6 +110,33 @@ func TestPlanNotesWhatWasOdd(t *testing.T) {
 	}
 }
 
+func TestWithoutClientTheAddressIsTheOneThatEnvoyTrusts(t *testing.T) {
+	byAddress := `"identity": "ip", "limit": 1, "window": "1m"`
+	metadata := metadataOf(t, map[string]map[string]any{"routelimit": {"route": "GET /x", "identity": "ip", "limit": 1, "window": "1m"}})
+	unset, err := mustParse(t, `{}`).FromRouteMetadata(metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		route *Route
+		want  string
+	}{
+		"no configuration":    {unset, "ip:203.0.113.7"},
+		"no client":           {mustParse(t, `{"default": {`+byAddress+`}}`).Default, "ip:203.0.113.7"},
+		"client without hops": {mustParse(t, `{"client": {"ipv6_prefix": 56}, "default": {`+byAddress+`}}`).Default, "ip:203.0.113.7"},
+		"no hops":             {mustParse(t, `{"client": {"trusted_hops": 0}, "default": {`+byAddress+`}}`).Default, "ip:unknown"},
+	} {
+		// Port 0: Envoy took the address from X-Forwarded-For.
+		attrs := from("")
+		attrs.properties["source\x00address"] = "203.0.113.7:0"
+		plan := new(Plan)
+		c.route.Plan(requestOf(attrs, nil, ""), plan)
+		if got := string(plan.Groups[0].Identity()); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestPlanUsedAgainIsLikeNew(t *testing.T) {
 	p := mustParse(t, fmt.Sprintf(orders, `{"name": "a", "identity": "user_id|ip", "limit": 1, "window": "1s"}, {"name": "b", "identity": "ip", "limit": 9, "window": "1m"}, {"name": "c", "identity": "all", "limit": 9, "window": "1m"}`))
 	used := new(Plan)

@@ -49,7 +49,7 @@ var failures = [...]struct {
 	Ask:             {label: "ask", words: []string{"ASK"}},
 	TryAgain:        {label: "tryagain", words: []string{"TRYAGAIN"}},
 	CrossSlot:       {label: "crossslot", words: []string{"CROSSSLOT"}, phrases: []string{"access a non local key"}},
-	Auth:            {label: "auth", words: []string{"NOAUTH", "WRONGPASS", "NOPERM", "DENIED"}, phrases: []string{"invalid password", "can't run this command"}},
+	Auth:            {label: "auth", words: []string{"NOAUTH", "WRONGPASS", "NOPERM", "DENIED"}, phrases: []string{"invalid password", "ACL failure in script", "can't run this command"}},
 	MaxClients:      {label: "maxclients", phrases: []string{"max number of clients"}},
 	UpstreamFailure: {label: "upstream_failure", phrases: []string{"upstream failure"}},
 	NoUpstreamHost:  {label: "no_upstream_host", phrases: []string{"no upstream host"}},

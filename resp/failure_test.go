@@ -37,6 +37,7 @@ func TestG26_ClassifyErrorTellsEachKindInEitherSpelling(t *testing.T) {
 		{"NOPERM this user has no permissions to run the 'evalsha' command", resp.Auth},
 		{"DENIED Redis is running in protected mode", resp.Auth},
 		{"ERR invalid password", resp.Auth},
+		{"ERR ACL failure in script: User narrow has no permissions to run the 'hget' command", resp.Auth},
 		{inside + "The user executing the script can't run this command or subcommand", resp.Auth},
 		{"ERR max number of clients reached", resp.MaxClients},
 		{"ERR max number of clients + cluster connections reached", resp.MaxClients},

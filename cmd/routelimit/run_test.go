@@ -65,7 +65,7 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"TLS", "envoy.yaml"}},
 		"Redis database":       {[]string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
 		"no upstream address":  {[]string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
-		"no Envoy":             {[]string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "check that"}},
+		"no Envoy":             {[]string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "set ENVOY="}},
 		"no cluster for Redis": {[]string{"--config", noRedis}, []string{`"redis"`, "add it"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,8 @@ type stage struct {
 	config *bootstrap.Config
 	token  string // of a demo user; "" if the configuration has an issuer of its own
 
+	envoyBinary, redisBinary string
+
 	given    *givenRedis // or
 	redis    *servers.Redis
 	upstream *servers.Upstream // nil: given
@@ -35,7 +37,7 @@ func (s *stage) start(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.readConfig, s.checkModule,
 		func(context.Context) error { return s.flags.checkPorts() },
-		s.startRedis, s.startUpstream, s.addToken, s.startEnvoy,
+		s.findServers, s.startRedis, s.startUpstream, s.addToken, s.startEnvoy,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -97,6 +99,19 @@ func (s *stage) checkModule(context.Context) error {
 	return nil
 }
 
+// findServers fetches what is missing, before anything is started.
+func (s *stage) findServers(ctx context.Context) (err error) {
+	box := servers.NewToolbox(s.progress)
+	box.GivenEnvoy = s.flags.envoy
+	if s.envoyBinary, err = box.Envoy(ctx, ""); err != nil {
+		return err
+	}
+	if s.flags.redis == "" {
+		s.redisBinary, err = box.Redis(ctx, "")
+	}
+	return err
+}
+
 func (s *stage) startRedis(ctx context.Context) (err error) {
 	if s.flags.redis != "" {
 		if s.given, err = findRedis(ctx, s.flags.redis); err != nil {
@@ -104,11 +119,7 @@ func (s *stage) startRedis(ctx context.Context) (err error) {
 		}
 		return s.given.use(s.config)
 	}
-	binary, err := servers.NewToolbox(s.progress).Redis(ctx, "")
-	if err != nil {
-		return err
-	}
-	if s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Binary: binary}); err != nil {
+	if s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Binary: s.redisBinary}); err != nil {
 		return err
 	}
 	return s.config.SetRedis(s.redis.Addr())
@@ -141,18 +152,13 @@ func (s *stage) addToken(context.Context) error {
 }
 
 func (s *stage) startEnvoy(ctx context.Context) (err error) {
-	binary := s.flags.envoy
-	if binary == "" {
-		if binary, err = servers.NewToolbox(s.progress).Envoy(ctx, ""); err != nil {
-			return err
-		}
-	}
 	if err := s.config.SetListener(bootstrap.PublicListener, s.flags.listen, s.flags.port); err != nil {
 		return err
 	}
 	s.config.SetAdmin("127.0.0.1", s.flags.adminPort)
+	fmt.Fprintln(s.progress, "starting Envoy, which compiles the module: a few seconds")
 	s.envoy, err = servers.StartEnvoy(ctx, servers.EnvoyOptions{
-		Binary: binary, Config: s.config.Bytes(), Concurrency: s.flags.concurrency,
+		Binary: s.envoyBinary, Config: s.config.Bytes(), Concurrency: s.flags.concurrency,
 	})
 	var refused *servers.EnvoyConfigError
 	if errors.As(err, &refused) {

@@ -24,6 +24,9 @@ var token uint32
 // metrics and queues by name.
 var ids = map[string]uint32{}
 
+// unescaped puts line ends into arguments, which hold none themselves.
+var unescaped = strings.NewReplacer(`\r`, "\r", `\n`, "\n")
+
 // do runs one command. Arguments hold no blanks; "/" joins the elements of a
 // property's path.
 func (e *execution) do(words []string) {
@@ -84,7 +87,8 @@ func (e *execution) do(words []string) {
 		path := strings.ReplaceAll(arg(1), "/", "\x00")
 		log(proxySetProperty(at(path), size(path), at(arg(2)), size(arg(2))))
 	case "foreign":
-		log(proxyCallForeignFunction(at(arg(1)), size(arg(1)), at(arg(2)), size(arg(2)), r.at(), r.size()))
+		b := unescaped.Replace(arg(2))
+		log(proxyCallForeignFunction(at(arg(1)), size(arg(1)), at(b), size(b), r.at(), r.size()))
 
 	case "reply": // reply status grpcStatus body details name value …
 		h := encode(words[min(5, len(words)):])
@@ -169,7 +173,7 @@ func (e *execution) do(words []string) {
 		token = word
 		log(rc, token)
 	case "send": // send text [end]
-		b := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(arg(1))
+		b := unescaped.Replace(arg(1))
 		log(proxyGRPCSend(token, at(b), size(b), int32(num(2))))
 	case "half":
 		log(proxyGRPCClose(token))

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"routelimit/policy"
+	"routelimit/servers"
+	"routelimit/servers/servertest"
+)
+
+// running is a run that has said what runs where.
+type running struct {
+	said   string // up to "Ctrl-C ends everything."
+	cancel context.CancelFunc
+	ended  chan int // gets the exit code, and is closed
+	stderr *bytes.Buffer
+}
+
+// startRun calls the program and returns when everything runs. The test's end ends it.
+func startRun(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{cancel: cancel, ended: make(chan int, 1), stderr: &bytes.Buffer{}}
+	out, in := io.Pipe()
+	go func() {
+		args := append([]string{"run", "--port", "0", "--admin-port", "0"}, args...)
+		code := program(ctx, args, strings.NewReader(""), in, r.stderr)
+		in.Close()
+		r.ended <- code
+		close(r.ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range r.ended { // until it is closed
+		}
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		r.said += lines.Text() + "\n"
+		if lines.Text() == "Ctrl-C ends everything." {
+			return r
+		}
+	}
+	t.Fatalf("it ended with code %d: %s", <-r.ended, r.stderr)
+	return nil
+}
+
+// end is what Ctrl-C does.
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.cancel()
+	if code := <-r.ended; code != exitOK {
+		t.Errorf("code %d after Ctrl-C, stderr %q", code, r.stderr)
+	}
+}
+
+// address finds what stands behind a word in what was said.
+func (r *running) address(t *testing.T, word string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)` + word + ` +(?:http://)?([0-9.]+:[0-9]+)`).FindStringSubmatch(r.said)
+	if m == nil {
+		t.Fatalf("no address behind %q in:\n%s", word, r.said)
+	}
+	return m[1]
+}
+
+// do sends a tip's request once.
+func (tp tip) do(t *testing.T, base string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(tp.method, base+tp.path, strings.NewReader(tp.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, value, ok := strings.Cut(tp.header, ": "); ok {
+		req.Header.Set(name, value)
+	}
+	if tp.body != "" {
+		req.Header.Set("content-type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
+}
+
+func TestRunAnswersAsItsTipsSayAndLeavesNothing(t *testing.T) {
+	tmp := atRoot(t)
+	r := startRun(t)
+	base, redisAddr, upstream := "http://"+r.address(t, "envoy"), r.address(t, "redis"), r.address(t, "upstream")
+
+	bearer := regexp.MustCompile(`Bearer ([^']+)'`).FindStringSubmatch(r.said)
+	if bearer == nil {
+		t.Fatalf("no token in:\n%s", r.said)
+	}
+	list := tips(shippedPolicy(t), bearer[1])
+	if len(list) != 5 {
+		t.Errorf("%d tips for the five kinds of routes in envoy.yaml", len(list))
+	}
+	for _, tp := range list {
+		if !strings.Contains(r.said, "  "+tp.curl(base)+"\n      "+tp.answers+"\n") {
+			t.Errorf("not said: %s", tp.curl(base))
+		}
+		for i := range tp.times {
+			resp := tp.do(t, base)
+			if want := tp.statuses[min(i, len(tp.statuses)-1)]; resp.StatusCode != want {
+				t.Errorf("%s %s, request %d: %d, want %d", tp.method, tp.path, i+1, resp.StatusCode, want)
+			}
+			if limited := resp.Header.Get("x-ratelimit-remaining") != ""; limited != (tp.path != "/healthz") {
+				t.Errorf("%s %s: headers %v", tp.method, tp.path, resp.Header)
+			}
+		}
+	}
+	forged := tip{method: "POST", path: "/orders", header: "authorization: Bearer " + bearer[1] + "AA"}
+	if resp := forged.do(t, base); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a spoiled token gets %d", resp.StatusCode)
+	}
+
+	http.DefaultClient.CloseIdleConnections()
+	r.end(t)
+	empty(t, tmp)
+	for _, addr := range []string{strings.TrimPrefix(base, "http://"), redisAddr, upstream} {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			conn.Close()
+			t.Errorf("something listens on %s after the end", addr)
+		}
+	}
+}
+
+func shippedPolicy(t *testing.T) *policy.Policy {
+	t.Helper()
+	s := &stage{flags: &runFlags{config: "envoy.yaml"}}
+	if err := s.readConfig(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s.policy
+}
+
+// fixture is a Redis that the test runs, and run is given.
+type fixture struct {
+	url    string
+	client redis.UniversalClient
+}
+
+func TestRunUsesTheRedisAndTheUpstreamThatAreGiven(t *testing.T) {
+	tmp := atRoot(t)
+	u := servertest.StartUpstream(t, servers.UpstreamOptions{})
+	for name, start := range map[string]func(*testing.T) fixture{
+		"with a password": func(t *testing.T) fixture {
+			r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+			if err := r.Client().ConfigSet(t.Context(), "requirepass", "p@ss").Err(); err != nil {
+				t.Fatal(err)
+			}
+			options := servers.ClientOptions("tcp", r.Addr())
+			options.Password = "p@ss"
+			client := redis.NewClient(options)
+			t.Cleanup(func() { client.Close() })
+			return fixture{"redis://:p%40ss@" + r.Addr(), client}
+		},
+		"a socket": func(t *testing.T) fixture {
+			r := servertest.StartRedis(t, servers.RedisOptions{Socket: true, Dir: shortDir(t)})
+			return fixture{r.URL(), r.Client()}
+		},
+		"a Cluster": func(t *testing.T) fixture {
+			c := servertest.StartCluster(t, servers.ClusterOptions{Primaries: 3})
+			return fixture{c.Addrs()[1], c.Client()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := start(t)
+			r := startRun(t, "--redis", given.url, "--upstream", u.Addr())
+			tp := tip{method: "GET", path: "/api/search", header: "x-api-key: k"}
+			resp := tp.do(t, "http://"+r.address(t, "envoy"))
+			if resp.StatusCode != http.StatusOK || resp.Header.Get("x-ratelimit-remaining") != "299" {
+				t.Errorf("%d, %v", resp.StatusCode, resp.Header)
+			}
+			if seen := u.Requests(); len(seen) != 1 || seen[0].Header.Get("x-api-key") != "k" {
+				t.Errorf("the upstream saw %v", seen)
+			}
+			u.Reset()
+			keys := allKeys(t, given.client)
+			if len(keys) != 2 || strings.Contains(r.said, "p@ss") || strings.Contains(r.said, "p%40ss") {
+				t.Errorf("keys %v; said:\n%s", keys, r.said)
+			}
+			r.end(t)
+			if err := given.client.Ping(t.Context()).Err(); err != nil {
+				t.Errorf("the given Redis ended too: %v", err)
+			}
+		})
+	}
+	empty(t, tmp)
+}
+
+// shortDir is for a socket, whose path may have 107 bytes.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "rl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// allKeys are the keys on all primaries.
+func allKeys(t *testing.T, client redis.UniversalClient) []string {
+	t.Helper()
+	var keys []string
+	collect := func(ctx context.Context, c *redis.Client) error {
+		some, err := c.Keys(ctx, "*").Result()
+		keys = append(keys, some...)
+		return err
+	}
+	var err error
+	if c, ok := client.(*redis.ClusterClient); ok {
+		err = c.ForEachMaster(t.Context(), collect)
+	} else {
+		err = collect(t.Context(), client.(*redis.Client))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func TestWaitNoticesAServerThatEndsByItself(t *testing.T) {
+	config := read(t, "../../servers/testdata/plain.yaml")
+	for name, end := range map[string]func(*stage){
+		"envoy": func(s *stage) { s.envoy.Kill() },
+		"redis": func(s *stage) { s.redis.Kill() },
+	} {
+		s := &stage{
+			envoy: servertest.StartEnvoy(t, servers.EnvoyOptions{Config: []byte(config)}),
+			redis: servertest.StartRedis(t, servers.RedisOptions{}),
+		}
+		end(s)
+		if err := s.wait(t.Context()); err == nil || !strings.Contains(err.Error(), name+" ended by itself; run again") {
+			t.Errorf("%s: error = %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"testing"
+
+	"routelimit/bootstrap"
+	"routelimit/servers"
+)
+
+// place is a listener: the one of envoy.yaml with another policy and, perhaps, other settings.
+type place struct {
+	name   string
+	policy string             // JSON; "": envoy.yaml's
+	change func(manager tree) // of the HTTP connection manager; nil: none
+}
+
+// places are what listen was called for.
+var places []*place
+
+// listen gives every Envoy a listener with that policy. Its link to Redis is patient: see addPatientLink.
+func listen(name, policy string, change ...func(manager tree)) *place {
+	p := &place{name: name, policy: policy}
+	if len(change) > 0 {
+		p.change = change[0]
+	}
+	places = append(places, p)
+	return p
+}
+
+// public is envoy.yaml's listener as it ships, with its policy, its deadlines and its link.
+var public = &place{name: bootstrap.PublicListener}
+
+// address is where the place is in an Envoy.
+func (p *place) address(t testing.TB, e *servers.Envoy) string {
+	t.Helper()
+	addr, err := e.Address(t.Context(), p.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// tree is a part of a configuration.
+type tree = map[string]any
+
+func shipped() (*bootstrap.Config, error) {
+	text, err := os.ReadFile("../envoy.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.Parse(text)
+}
+
+// configuration is envoy.yaml with addresses for this test, and a listener for each place.
+func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bootstrap.Config, error) {
+	c, err := shipped()
+	if err != nil {
+		return nil, err
+	}
+	c.SetAdmin("127.0.0.1", 0)
+	if err := c.SetListener(public.name, "127.0.0.1", 0); err != nil {
+		return nil, err
+	}
+	if err := c.SetUpstream(upstream); err != nil {
+		return nil, err
+	}
+	if err := useRedis(c); err != nil {
+		return nil, err
+	}
+	if _, replaced := c.ReplacePlaceholderKeys(issuerKeys()); !replaced {
+		return nil, fmt.Errorf("envoy.yaml trusts other keys than the one that nobody owns")
+	}
+	if err := addPatientLink(c); err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		l, err := p.listener(c)
+		if err != nil {
+			return nil, err
+		}
+		add(c, "listeners", l)
+	}
+	return c, addDynamic(c)
+}
+
+func add(c *bootstrap.Config, kind string, one tree) {
+	resources := c.Root()["static_resources"].(tree)
+	resources[kind] = append(resources[kind].([]any), one)
+}
+
+// listener is the place's listener, made from the public one of c.
+func (p *place) listener(c *bootstrap.Config) (tree, error) {
+	from, err := c.Listener(public.name)
+	if err != nil {
+		return nil, err
+	}
+	l := copied(from, nil).(tree)
+	l["name"] = p.name
+	manager := managerOf(l)
+	manager["stat_prefix"] = p.name
+	if err := setPolicy(manager, p.policy); err != nil {
+		return nil, fmt.Errorf("listener %s: %w", p.name, err)
+	}
+	if p.change != nil {
+		p.change(manager)
+	}
+	return l, nil
+}
+
+func managerOf(listener tree) tree {
+	chain := listener["filter_chains"].([]any)[0].(tree)
+	return chain["filters"].([]any)[0].(tree)["typed_config"].(tree)
+}
+
+// setPolicy puts a policy on the patient link and into a connection manager. An empty text stands for the manager's own.
+func setPolicy(manager tree, text string) error {
+	for _, f := range manager["http_filters"].([]any) {
+		if f.(tree)["name"] != "routelimit" {
+			continue
+		}
+		configuration := f.(tree)["typed_config"].(tree)["config"].(tree)["configuration"].(tree)
+		if text == "" {
+			text = configuration["value"].(string)
+		}
+		var policy tree
+		if err := json.Unmarshal([]byte(text), &policy); err != nil {
+			return err
+		}
+		redis := tree{"cluster": patient["routelimit"], "timeout": "10s"}
+		if own, ok := policy["redis"].(tree); ok {
+			maps.Copy(redis, own)
+		}
+		policy["redis"] = redis
+		raw, err := json.Marshal(policy)
+		configuration["value"] = string(raw)
+		return err
+	}
+	return fmt.Errorf("the listener has no filter routelimit")
+}
+
+// patient are the names of the patient link's listeners and clusters, by those of the link that they are copied from.
+var patient = map[string]string{
+	"routelimit":         "patient",
+	"routelimit_gateway": "patient_gateway",
+	"routelimit_redis":   "patient_redis",
+	"redis":              "patient_store",
+}
+
+// addPatientLink adds a copy of the link to Redis that waits for seconds: on a busy machine the shipped one, with its
+// deadlines of some tens of milliseconds, may call a healthy Redis silent. Tests of what is decided use the patient one,
+// tests of what happens without a decision the shipped one.
+func addPatientLink(c *bootstrap.Config) error {
+	for _, name := range []string{"routelimit_gateway", "routelimit_redis"} {
+		l, err := c.Listener(name)
+		if err != nil {
+			return err
+		}
+		l = copied(l, patient).(tree)
+		if settings, ok := managerOf(l)["settings"].(tree); ok {
+			settings["op_timeout"] = "5s"
+		}
+		add(c, "listeners", l)
+	}
+	for _, name := range []string{"routelimit", "routelimit_redis", bootstrap.RedisCluster} {
+		cl, err := c.Cluster(name)
+		if err != nil {
+			return err
+		}
+		cl = copied(cl, patient).(tree)
+		cl["connect_timeout"] = "5s"
+		add(c, "clusters", cl)
+	}
+	return nil
+}
+
+// copied is a deep copy in which listeners and clusters have other names.
+func copied(value any, names map[string]string) any {
+	switch v := value.(type) {
+	case tree:
+		c := tree{}
+		for key, inner := range v {
+			c[key] = copied(inner, names)
+			switch key {
+			case "name", "cluster", "cluster_name", "server_listener_name":
+				if s, ok := inner.(string); ok && names[s] != "" {
+					c[key] = names[s]
+				}
+			}
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, inner := range v {
+			c[i] = copied(inner, names)
+		}
+		return c
+	}
+	return value
+}
