@@ -1,4 +1,4 @@
-package filter_test
+package main_test
 
 import (
 	"context"
@@ -325,7 +325,9 @@ func (r *rig) requests(route, limit, outcome string) uint64 {
 	return r.counter("routelimit_requests_total", "route", route, "limit", limit, "outcome", outcome)
 }
 
-func (r *rig) failures(kind string) uint64 { return r.counter("routelimit_failures_total", "kind", kind) }
+func (r *rig) failures(kind string) uint64 {
+	return r.counter("routelimit_failures_total", "kind", kind)
+}
 
 func (r *rig) wantCounter(want, got uint64, name string) {
 	r.t.Helper()

@@ -77,7 +77,7 @@ func (p *plugin) use(parsed *policy.Policy) {
 	plugins[p.id] = p
 	shim.HandleStreams(p.id, p)
 	if parsed.Empty {
-		shim.Log(shim.LogWarn, "routelimit: the configuration is empty, nothing is limited; add routes and a default")
+		shim.Log(shim.LogWarn, "routelimit: the configuration is empty, nothing is limited but what the metadata of Envoy's own routes declares; add routes and a default")
 	}
 }
 

@@ -114,7 +114,7 @@ func (h *head) bodyComes(maxBytes int) bool {
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	current = r
 	p := r.plugin
-	if p.policy.Empty || p.policy.Mode == policy.Off {
+	if p.policy.Mode == policy.Off {
 		return shim.Continue
 	}
 	h := readHead()

@@ -35,11 +35,17 @@ func TestUploadByAnswers(t *testing.T) {
 		"1, 1: each time all that is buffered": {
 			"request_headers: answer 1\nrequest_body: answer 1" + resume, "",
 			seen{[]string{"2 0", "4 0", "6 1"}, "abcdef", true}},
+		"1, then 1, 2, 2: what was buffered is held, then each piece": {
+			"request_headers: answer 1\nrequest_body: turns 1 2 2" + resume, "",
+			seen{[]string{"2 0", "4 0", "2 1"}, "abcdef", true}},
 		"1, 0: goes on with the first piece": {
 			"request_headers: answer 1\nrequest_body: answer 0", "abcdef",
 			seen{[]string{"2 0", "2 0", "2 1"}, "abcdef", true}},
 		"1, 3: the plugin has taken the bytes": {
 			"request_headers: answer 1\nrequest_body: answer 3" + resume, "",
+			seen{[]string{"2 0", "2 0", "2 1"}, "", true}},
+		"0, 3: the headers have gone, the plugin has taken the bytes": {
+			"request_headers: answer 0\nrequest_body: answer 3" + resume, "",
 			seen{[]string{"2 0", "2 0", "2 1"}, "", true}},
 		"0, 2: the headers have gone, the body is held": {
 			"request_headers: answer 0\nrequest_body: answer 2" + resume, "",

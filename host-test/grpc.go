@@ -271,10 +271,8 @@ func (in *instance) grpcCancel(args []uint64) uint32 {
 		return result
 	}
 	delete(g.root.links, g.token)
-	if !g.remoteClosed {
-		g.dropped = true
-		g.backend.Ended(g, true)
-	}
+	g.dropped = true
+	g.backend.Ended(g, true)
 	return resultOK
 }
 

@@ -130,39 +130,39 @@ func (h *half) take(p piece) {
 }
 
 func (h *half) filterBody(data []byte, end bool) {
-	if h.buffering {
+	buffered := h.buffering
+	if buffered {
 		h.hold(data)
 		h.visibleBody = &h.held
 	} else {
 		h.visibleBody = &data
 	}
 	answer, stop, ok := h.s.filter(h, h.callbacks.body, uint64(len(*h.visibleBody)), boolWord(end))
-	h.visibleBody = nil
+	h.visibleBody, h.buffering = nil, false
 	if !ok {
 		return
 	}
 	if stop {
 		answer = actionStopNoBuffer
 	}
+	if answer == actionContinue && h.state == flowing {
+		h.passBody(data, end)
+		return
+	}
+	if answer < actionStopNoBuffer && !buffered {
+		h.hold(data)
+	}
 	switch answer {
 	case actionContinue:
-		if h.state == flowing {
-			h.passBody(data, end)
-			return
-		}
-		h.holdUnlessBuffered(data)
 		h.resume()
 	case actionStopIteration:
-		h.holdUnlessBuffered(data)
 		h.stop(stopped)
 		h.buffering = true
 		if h.full() {
 			h.s.answer(h.tooLarge)
 		}
 	case actionStopWatermark:
-		h.holdUnlessBuffered(data)
 		h.stop(stopped)
-		h.buffering = false
 	default: // the plugin has taken these bytes; only the end must not get lost
 		h.stop(stopped)
 		h.holding = h.holding || end
@@ -190,7 +190,7 @@ func (h *half) filterTrailers() {
 // stop holds what comes. A request that was continued before is open again.
 func (h *half) stop(how state) {
 	h.state = how
-	if h == &h.s.request && !h.s.replied {
+	if h == &h.s.request {
 		h.s.settled = ""
 	}
 }
@@ -198,12 +198,6 @@ func (h *half) stop(how state) {
 func (h *half) hold(data []byte) {
 	h.held = append(h.held, data...)
 	h.holding = true
-}
-
-func (h *half) holdUnlessBuffered(data []byte) {
-	if !h.buffering {
-		h.hold(data)
-	}
 }
 
 // resume lets everything that is held go on: from behind this filter, or from

@@ -76,6 +76,16 @@ func TestRequestHeadersStayWhileHeld(t *testing.T) {
 	}
 }
 
+func TestEffectiveContextLastsForTheCallback(t *testing.T) {
+	p := start(t, Options{}, "request_headers: answer 4\nconfigure: ticks 1\ntick: get 0 x-a; effective 2; get 0 x-a; get 0 x-a")
+	p.Request(get("x-a", "1"), nil)
+	p.VM().Advance(2e6)
+	want := []string{"= 2", "= 0 1", "= 0 1", "= 2", "= 0 1", "= 0 1"}
+	if diff := cmp.Diff(want, said(p.VM(), "get 0 x-a")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestResponseHeadersReplaceLeavesOne(t *testing.T) {
 	p := start(t, Options{}, "response_headers: get 2 x-ratelimit-limit; replace 2 x-ratelimit-limit 9; add 2 x-other 1")
 	s := p.Request(get(), nil)

@@ -69,6 +69,9 @@ func TestCloseEndsStreamsThenRoot(t *testing.T) {
 	}
 	vm := p.VM()
 	vm.Advance(time.Second)
+	if len(said(vm, "tick [")) != 0 {
+		t.Error("a closed root ticks")
+	}
 	if err := g.CloseRemote(2, ""); !errors.Is(err, ErrStreamClosed) {
 		t.Errorf("the root's gRPC stream is open: %v", err)
 	}

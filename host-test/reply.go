@@ -61,7 +61,7 @@ func (in *instance) continueStream(args []uint64) uint32 {
 	} else {
 		s.settle("continue", false)
 	}
-	_ = s // whichever direction: so does Envoy
+	s.request.hide() // whichever direction: so does Envoy
 	in.after = append(in.after, func() { s.resume(h) })
 	return resultOK
 }

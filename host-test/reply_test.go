@@ -85,6 +85,22 @@ func TestLocalReplyPassesTheResponseCallbacks(t *testing.T) {
 	}
 }
 
+// Envoy sends a reply for the stream whose callback runs once that has returned,
+// after those for other streams.
+func TestOwnReplyComesAfterThoseForOthers(t *testing.T) {
+	vm := startVM(t, overlaidGuest, Options{})
+	other := plugin(t, vm, "request_headers: answer 4\nresponse_headers: log 2 replied-other")
+	own := plugin(t, vm, "request_headers: reply 429 -1; effective 3; reply 503 -1\nresponse_headers: log 2 replied-own")
+	a, b := other.Request(get(), nil), own.Request(get(), nil)
+	if diff := cmp.Diff([]string{"other", "own"}, said(vm, "replied-")); diff != "" {
+		t.Error(diff)
+	}
+	if a.Status() != "503" || b.Status() != "429" {
+		t.Errorf("%q %q", a.Status(), b.Status())
+	}
+	noFaults(t, vm)
+}
+
 func TestUploadAfterARefusalIsDropped(t *testing.T) {
 	p := start(t, Options{}, "request_headers: reply 429 -1; answer 4")
 	s := p.NewStream()
@@ -101,28 +117,36 @@ func TestUploadAfterARefusalIsDropped(t *testing.T) {
 // Envoy reads every answer of a callback as stop once any reply was sent in it,
 // and a reply for the root goes nowhere: then a request hangs.
 func TestReplyStopsTheCallbackWhateverItIsFor(t *testing.T) {
-	p := start(t, Options{}, "request_headers: effective root; reply 429 -1; answer 0")
-	s := p.Request(get(), nil)
-	if !s.Paused() || s.Upstream().Started {
-		t.Errorf("paused %v", s.Paused())
-	}
-	if got := p.VM().Faults(); len(got) != 1 || !strings.Contains(got[0], "which is no stream") {
-		t.Errorf("faults %q", got)
+	for _, callback := range []string{"request_headers", "request_body", "request_trailers"} {
+		t.Run(callback, func(t *testing.T) {
+			p := start(t, Options{}, callback+": effective root; reply 429 -1; answer 0")
+			s := p.NewStream()
+			s.SendHeaders(get(), false)
+			s.SendBody([]byte("b"), false)
+			s.SendTrailers(Headers{{"a", "b"}})
+			if !s.Paused() || s.Upstream().Ended || s.Upstream().Trailers != nil {
+				t.Errorf("paused %v, upstream %+v", s.Paused(), s.Upstream())
+			}
+			if got := p.VM().Faults(); len(got) != 1 || !strings.Contains(got[0], "which is no stream") {
+				t.Errorf("faults %q", got)
+			}
+		})
 	}
 }
 
 func TestFaultsNameWhatEnvoyDoesNotSurvive(t *testing.T) {
 	const held = "request_headers: answer 4\nconfigure: ticks 1\n"
 	for name, c := range map[string]struct{ script, want string }{
-		"two replies":                  {held + "tick: effective 2; reply 429 -1; reply 503 -1", "local reply 503 for stream 2 after local reply 429"},
-		"reply after continue and end": {held + "tick: effective 2; continue 0; reply 503 -1", "local reply 503 for stream 2 after continue"},
-		"continue after a reply":       {held + "tick: effective 2; reply 429 -1; continue 0", "continue for stream 2 after local reply 429"},
-		"two continues":                {held + "tick: effective 2; continue 0; continue 0", "continue for stream 2 after continue"},
-		"continue in the own callback": {"request_headers: continue 0; answer 4", "from its own callback"},
-		"continue after an own reply":  {"request_headers: reply 429 -1; continue 0", "continue for stream 2 after local reply 429"},
-		"continue of the root":         {held + "tick: continue 0", "continue_stream for context 1, which is no stream"},
-		"continue of what is not held": {"request_headers: answer 0\nresponse_headers: answer 0\nrequest_body: answer 0\nconfigure: ticks 1\ntick: effective 2; continue 0", "which is not held"},
-		"continue of a body buffered":  {"request_headers: answer 1\nrequest_body: answer 1\nconfigure: ticks 1\ntick: effective 2; continue 0", "answer 2"},
+		"two replies":                     {held + "tick: effective 2; reply 429 -1; reply 503 -1", "local reply 503 for stream 2 after local reply 429"},
+		"a reply while the first is held": {"request_headers: reply 429 -1; answer 4\nresponse_headers: answer 4\nconfigure: ticks 1\ntick: effective 2; reply 503 -1", "local reply 503 for stream 2 after local reply 429"},
+		"reply after continue and end":    {held + "tick: effective 2; continue 0; reply 503 -1", "local reply 503 for stream 2 after continue"},
+		"continue after a reply":          {held + "tick: effective 2; reply 429 -1; continue 0", "continue for stream 2 after local reply 429"},
+		"two continues":                   {held + "tick: effective 2; continue 0; continue 0", "continue for stream 2 after continue"},
+		"continue in the own callback":    {"request_headers: continue 0; answer 4", "from its own callback"},
+		"continue after an own reply":     {"request_headers: reply 429 -1; continue 0", "continue for stream 2 after local reply 429"},
+		"continue of the root":            {held + "tick: continue 0", "continue_stream for context 1, which is no stream"},
+		"continue of what is not held":    {"request_headers: answer 0\nresponse_headers: answer 0\nrequest_body: answer 0\nconfigure: ticks 1\ntick: effective 2; continue 0", "which is not held"},
+		"continue of a body buffered":     {"request_headers: answer 1\nrequest_body: answer 1\nconfigure: ticks 1\ntick: effective 2; continue 0", "answer 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, Options{}, c.script)

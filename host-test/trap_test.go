@@ -81,6 +81,9 @@ func TestReloadMakesTheRootsAgain(t *testing.T) {
 	if !s.Paused() || s.Hanging() || !hung.Hanging() {
 		t.Errorf("new: paused %v, hanging %v; old: hanging %v", s.Paused(), s.Hanging(), hung.Hanging())
 	}
+	if got := len(vm.Host().Clock().ticks); got != 1 {
+		t.Errorf("%d ticks run, want the new root's", got)
+	}
 	if got := vm.Host().Counter("loads"); got != 2 {
 		t.Errorf("the counter is %d, want 2: it outlives the VM", got)
 	}

@@ -22,6 +22,7 @@ const answerTime = 30 * time.Second
 type client struct {
 	t    testing.TB
 	addr string
+	from net.Dialer
 	http *http.Client
 }
 
@@ -32,13 +33,14 @@ func dial(t testing.TB, e *servers.Envoy, p *place, from string) *client {
 }
 
 func dialAddr(t testing.TB, addr, from string) *client {
-	dialer := &net.Dialer{}
+	c := &client{t: t, addr: addr}
 	if from != "" {
-		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+		c.from.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	transport := &http.Transport{DialContext: dialer.DialContext, DisableCompression: true, MaxIdleConnsPerHost: 256}
+	transport := &http.Transport{DialContext: c.from.DialContext, DisableCompression: true, MaxIdleConnsPerHost: 256}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{t: t, addr: addr, http: &http.Client{Transport: transport, Timeout: answerTime}}
+	c.http = &http.Client{Transport: transport, Timeout: answerTime}
+	return c
 }
 
 // answer is a response that was read to its end.
@@ -114,7 +116,7 @@ func (c *client) raw(text string) answer {
 // connect opens a connection that ends with the test.
 func (c *client) connect() net.Conn {
 	c.t.Helper()
-	conn, err := net.Dial("tcp", c.addr)
+	conn, err := c.from.Dial("tcp", c.addr)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (p *place) listener(c *bootstrap.Config) (tree, error) {
 		return nil, err
 	}
 	l := copied(from, nil).(tree)
-	l["name"] = p.name
+	l["name"], l["stat_prefix"] = p.name, p.name
 	manager := managerOf(l)
 	manager["stat_prefix"] = p.name
 	if err := setPolicy(manager, p.policy); err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,7 +110,12 @@ func runEnvoy(ctx context.Context, config *bootstrap.Config, dir string) (*serve
 	}
 	return servers.StartEnvoy(ctx, servers.EnvoyOptions{
 		Binary: binary, Config: config.Bytes(), WorkDir: "..", Concurrency: 2, Dir: dir,
-		Args: []string{"--component-log-level", "wasm:info", "--drain-time-s", "3", "--service-node", "n", "--service-cluster", "c"},
+		Args: []string{
+			"--component-log-level", "wasm:info", // refusals are logged, and no secret may be in those lines
+			"--file-flush-interval-msec", "100", // access logs
+			"--drain-time-s", "3", // how long connections go on under a configuration that was replaced
+			"--service-node", "test", "--service-cluster", "test", // listeners from files need a name
+		},
 	})
 }
 
@@ -133,9 +139,15 @@ func showLog(t *testing.T, e *servers.Envoy) {
 	before := len(e.Log())
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of envoy at %s:\n%s", e.AdminURL(), e.Log()[before:])
+			t.Logf("the last of the log of envoy at %s:\n%s", e.AdminURL(), tail(e.Log()[before:]))
 		}
 	})
+}
+
+// tail are the last lines of a log.
+func tail(log string) string {
+	lines := strings.Split(log, "\n")
+	return strings.Join(lines[max(0, len(lines)-50):], "\n")
 }
 
 func flush(t *testing.T, r *servers.Redis) {

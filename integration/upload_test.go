@@ -1,14 +1,15 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ var uploads = listen("uploads", `{
 		"POST /login": {"on_error": "closed", "limits": [
 			{"name": "account", "identity": "username", "limit": 1000, "window": "24h"},
 			{"name": "address", "identity": "ip", "limit": 1000, "window": "24h"}]},
+		"POST /one":   {"on_error": "closed", "identity": "ip", "limit": 1, "window": "24h"},
 		"POST /once":  {"on_error": "closed", "identity": "username", "limit": 1, "window": "24h"}
 	},
 	"default": {"identity": "ip", "limit": 1000, "window": "24h", "on_error": "closed"}}`)
@@ -123,8 +125,7 @@ func TestG37JSONIsReadInAnyPieces(t *testing.T) {
 	e := fresh(t)
 	c := dial(t, e, uploads, "")
 	got := statuses(3, func(i int) answer {
-		pieces := []string{`{"user`, `name" : "hush-`, `frank"}`}[:3-i] // three pieces, two, one: always the same text
-		pieces[len(pieces)-1] = strings.Join([]string{`{"user`, `name" : "hush-`, `frank"}`}[len(pieces)-1:], "")
+		pieces := [][]string{{`{"user`, `name" : "hush-`, `frank"}`}, {`{"username" : "h`, `ush-frank"}`}, {`{"username":"hush-frank"}`}}[i]
 		conn := c.connect()
 		fmt.Fprint(conn, "POST /once HTTP/1.1\r\nhost: a\r\ncontent-type: application/json; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n")
 		for _, piece := range pieces {
@@ -141,23 +142,88 @@ func TestG37JSONIsReadInAnyPieces(t *testing.T) {
 func TestG34RefusedUploadIsNotSeenByTheUpstream(t *testing.T) {
 	e := fresh(t)
 	c := dial(t, e, uploads, "")
-	body := `{"username":"hush-grace","x":"` + strings.Repeat("x", 9000) + `"}`
-	c.send("POST", "/once", body, "content-type", "application/json")
+	login := `{"username":"hush-grace"}`
+	c.send("POST", "/once", login, "content-type", "application/json")
+	c.send("POST", "/once", "by address")
+	c.send("POST", "/one", "by address")
 	upstream.get(t).Reset()
-	for name, size := range map[string]int{"whole": len(body), "larger than Envoy's buffer": 1 << 20} {
+	const large = 1 << 20
+	for name, tt := range map[string]struct {
+		path   string
+		body   io.Reader
+		length int64
+	}{
+		"no body is needed":                 {"/one", generated(large, 0), large},
+		"chunked, no body is needed":        {"/one", generated(large, 0), -1},
+		"by the body":                       {"/once", strings.NewReader(login), int64(len(login))},
+		"chunked, by the body":              {"/once", strings.NewReader(login), -1},
+		"larger than what is read":          {"/once", generated(large, 0), large},
+		"chunked, larger than what is read": {"/once", generated(large, 0), -1},
+	} {
 		t.Run(name, func(t *testing.T) {
-			// Of a length unknown, so that the start of the body is read in any case.
-			padded := io.MultiReader(strings.NewReader(body), generated(int64(size-len(body)), 0))
-			if size > len(body) {
-				padded = bytes.NewReader(append([]byte(`{"username":`), make([]byte, size)...)) // by address: not refused yet
+			a, err := c.stream(t.Context(), "POST", tt.path, tt.body, tt.length, "content-type", "application/json")
+			if err != nil {
+				t.Fatal(err)
 			}
-			a, err := c.stream(t.Context(), "POST", "/once", padded, -1, "content-type", "application/json")
-			if size > len(body) {
-				a, err = c.stream(t.Context(), "POST", "/once", generated(int64(size), 0), -1)
-			}
-			if err != nil || a.status != http.StatusTooManyRequests {
-				t.Errorf("status %d, %v", a.status, err)
+			checkRefused(t, a, 1, 2*day)
+			if n := upstream.get(t).Started(); n != 0 {
+				t.Errorf("the upstream saw %d requests", n)
 			}
 		})
+	}
+}
+
+func TestBodyThatComesByteByByteIsReadAndArrives(t *testing.T) {
+	e := fresh(t)
+	c := dial(t, e, uploads, "")
+	body := `{"username":"hush-heidi","x":"` + strings.Repeat("x", 500) + `"}`
+	conn := c.connect()
+	fmt.Fprintf(conn, "POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n", len(body))
+	for i := range len(body) { // Go sends each at once (TCP_NODELAY)
+		fmt.Fprint(conn, body[i:i+1])
+	}
+	if a := c.receive(conn); a.status != http.StatusOK {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	checkArrived(t, int64(len(body)), sha(body))
+	if want := "rl:{POST:/login|username:" + hashed("hush-heidi") + "}"; !slices.Contains(keysNow(t), want) {
+		t.Errorf("keys %q, want %q", keysNow(t), want)
+	}
+}
+
+func sha(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestBodyThatStallsIsDecidedWithout sends a part of a body and then nothing until the policy's body timeout is over.
+func TestBodyThatStallsIsDecidedWithout(t *testing.T) {
+	e := fresh(t)
+	c := dial(t, e, uploads, "127.0.0.9")
+	body := `{"username":"hush-ivan"}`
+	stall := func() net.Conn {
+		conn := c.connect()
+		fmt.Fprintf(conn, "POST /once HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(body), body[:5])
+		return conn
+	}
+	conn := stall()
+	eventually(t, "the request goes on", func() error {
+		if n := upstream.get(t).Started(); n != 1 {
+			return fmt.Errorf("the upstream saw %d requests", n)
+		}
+		return nil
+	})
+	fmt.Fprint(conn, body[5:])
+	if a := c.receive(conn); a.status != http.StatusOK {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	checkArrived(t, int64(len(body)), sha(body))
+	if err := differ([]string{"rl:{POST:/once|ip:127.0.0.9}"}, keysNow(t)); err != nil {
+		t.Error(err)
+	}
+
+	checkRefused(t, c.receive(stall()), 1, 2*day) // the rest is never sent
+	if n := upstream.get(t).Started(); n != 1 {
+		t.Errorf("the upstream saw %d requests, want the first alone", n)
 	}
 }

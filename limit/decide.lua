@@ -49,7 +49,7 @@ local function sliding_wait(most, count, previous, left, length)
     return left - (x - fmod(x, previous)) / previous
   end
   local x = most * length
-  return left + length - min(length, (x - fmod(x, count)) / count)
+  return left + length - (x - fmod(x, count)) / count
 end
 
 local function window(text, sliding, limit, length, cost, charge)

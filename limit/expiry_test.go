@@ -75,6 +75,20 @@ func TestG16_ExpiryIsOnlyEverLengthened(t *testing.T) {
 	})
 }
 
+func TestG16_ExpiryIsTheLongestThatAnyLimitOfTheCallNeeds(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, r *redisDecider) {
+		for _, short := range each(10, time.Second) {
+			for _, long := range each(10, 1000*time.Second) {
+				for _, charges := range [][]Charge{{one(short), cost(long, 10)}, {cost(long, 10), one(short)}} {
+					key := fmt.Sprint(keyOf(t), short.Algorithm, long.Algorithm, charges[0].Limit == short)
+					r.decide(key, 0, charges...)
+					within(t, key, r.ttl(key), 990*time.Second, 2001*time.Second)
+				}
+			}
+		}
+	})
+}
+
 // An expiry is not moved with each request, but at most each second.
 func TestExpiryIsNotMovedByEveryRequest(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, r *redisDecider) {

@@ -66,7 +66,7 @@ func (s windowState) wait(most, left, length int64) int64 {
 	if s.count <= most {
 		return left - mulDiv(most-s.count, length, s.previous)
 	}
-	return left + length - min(length, mulDiv(most, length, s.count))
+	return left + length - mulDiv(most, length, s.count)
 }
 
 func (s windowState) refund(at int64, q question) windowState {

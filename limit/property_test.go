@@ -215,11 +215,17 @@ func (m *Model) stored(key string) map[string]string {
 		case bucketState:
 			text = fmt.Sprintf("%d %d", s.at, s.deficit)
 		case logState:
-			for _, at := range s {
-				text += string([]byte{byte(at >> 40), byte(at >> 32), byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)})
-			}
+			text = string(packed(s))
 		}
 		fields[string(f.append(nil))] = text
 	}
 	return fields
+}
+
+// packed is a log as it is stored: 6 bytes a time, the highest first.
+func packed(times []int64) (text []byte) {
+	for _, at := range times {
+		text = append(text, byte(at>>40), byte(at>>32), byte(at>>24), byte(at>>16), byte(at>>8), byte(at))
+	}
+	return text
 }

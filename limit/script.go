@@ -10,7 +10,7 @@ var refundScript string
 
 // The SHA-1 of the scripts, by which Redis knows them. A test holds them against the texts.
 const (
-	decideSHA = "876e273c91efab9c9395cb84f22c88f225a6333a"
+	decideSHA = "598cf46e99373ee70be23b4028236f074c332895"
 	refundSHA = "47eccbc7d09d4e537cecf9483cdfed5e08649293"
 )
 

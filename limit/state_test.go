@@ -66,6 +66,24 @@ func TestUnreadableStateIsBegunAnewAndSaysSo(t *testing.T) {
 	})
 }
 
+// A log that is out of order is none of ours. It counts for what it is long, and tells no wait that is out of range.
+func TestLogOutOfOrderTellsWaitsWithinItsWindow(t *testing.T) {
+	l := each(3, 10*time.Second)[2]
+	onEachRedis(t, func(t *testing.T, r *redisDecider) {
+		key := keyOf(t)
+		for i, times := range [][]int64{{base, 5, 5, base}, {base, base + 3_600_000, base + 3_600_000, base}, {5, base, 5, base}} {
+			key := fmt.Sprint(key, i)
+			r.do("HSET", key, "l10", string(packed(times)))
+			for n := int64(0); n <= 3; n++ {
+				v := r.decide(key, base, cost(l, n)).Verdicts[0]
+				if v.Reset < 0 || v.Reset > 20*time.Second || v.Wait < 0 || v.Wait > 20*time.Second {
+					t.Errorf("%v, cost %d: %+v", times, n, v)
+				}
+			}
+		}
+	})
+}
+
 func TestAnyStateGetsAReplyThatCanBeRead(t *testing.T) {
 	r := connect(t, 0)
 	key := keyOf(t)
@@ -103,7 +121,8 @@ func TestErrorsOfRedisArePassedOnAndNotTakenForAForeignKey(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, r *redisDecider) {
 		key := keyOf(t)
 		r.decide(key, base, one(&l))
-		r.do("ACL", "SETUSER", "narrow", "on", ">secret", "~*", "+evalsha", "+time", "+auth")
+		// All but reading: a failure to read must not be taken for a key to begin anew.
+		r.do("ACL", "SETUSER", "narrow", "on", ">secret", "~*", "+evalsha", "+time", "+auth", "+hset", "+del", "+pttl", "+pexpire")
 		r.send([]byte("AUTH narrow secret\r\n"))
 		r.reply()
 		for _, command := range [][]byte{

@@ -113,7 +113,7 @@ func TestPlanNotesWhatWasOdd(t *testing.T) {
 func TestWithoutClientTheAddressIsTheOneThatEnvoyTrusts(t *testing.T) {
 	byAddress := `"identity": "ip", "limit": 1, "window": "1m"`
 	metadata := metadataOf(t, map[string]map[string]any{"routelimit": {"route": "GET /x", "identity": "ip", "limit": 1, "window": "1m"}})
-	unset, err := mustParse(t, `{}`).FromRouteMetadata(metadata)
+	unset, err := mustParse(t, "").FromRouteMetadata(metadata)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,6 +284,15 @@ func TestKeysOfDifferentPlacesNeverMeet(t *testing.T) {
 		seen[key] = "route " + r.Template
 		if strings.Count(key, "{") != 1 || !strings.HasSuffix(key, "}") || strings.ContainsAny(key, " \"\\") {
 			t.Errorf("%s: key %q", r.Template, key)
+		}
+	}
+}
+
+func TestCountSaysWhichResponsesStayCounted(t *testing.T) {
+	p := mustParse(t, `{"default": {"limits": [{"name": "all", "identity": "ip", "limit": 1, "window": "1m"}, {"name": "failures", "identity": "ip", "limit": 1, "window": "1m", "count": [401, 403]}]}}`)
+	for status, want := range map[int][2]bool{200: {true, false}, 401: {true, true}, 403: {true, true}, 404: {true, false}} {
+		if got := [2]bool{p.Default.Limits[0].Counts(status), p.Default.Limits[1].Counts(status)}; got != want {
+			t.Errorf("%d: %v, want %v", status, got, want)
 		}
 	}
 }

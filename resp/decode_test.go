@@ -144,6 +144,7 @@ func TestDecodeRefusesWhatIsNoReplyAndSaysWhere(t *testing.T) {
 		{"count below -1", "*-2\r\n", "length -2 is negative", 1},
 		{"bulk longer than said", "$3\r\nabcd\r\n", "does not end", 7},
 		{"bulk with a bare line feed", "$3\r\nabc\n\n", "does not end", 7},
+		{"bulk with a bare return", "$3\r\nabc\rX", "does not end", 7},
 		{"line feed alone", "+OK\n", `"\n" alone`, 3},
 		{"return alone", "+OK\rX", "is not followed by", 4},
 		{"bulk over the cap", "$65535\r\n", "larger than 65536 bytes", 1},

@@ -126,20 +126,23 @@ func (e *Envoy) ready(ctx context.Context) error {
 // EnvoyConfigError says why Envoy, or the module in it, refused a configuration.
 type EnvoyConfigError struct {
 	Reason  string   // Envoy's last word
-	Module  []string // what the module said about it, without Envoy's prefix
+	Module  []string // the lines that the module said about it, without Envoy's prefix; each says what to do
 	LogFile string   // the whole log
 }
 
 func (e *EnvoyConfigError) Error() string {
 	if len(e.Module) > 0 {
-		return fmt.Sprintf("envoy refused its configuration: %s; correct it (whole log: %s)", strings.Join(e.Module, "; "), e.LogFile)
+		return fmt.Sprintf("envoy refused its configuration (whole log: %s): %s", e.LogFile, strings.Join(e.Module, "\n"))
 	}
 	return fmt.Sprintf("envoy refused its configuration: %s; correct it (whole log: %s)", e.Reason, e.LogFile)
 }
 
 var (
 	bindFailure = regexp.MustCompile(`cannot bind '([^']*):(\d+)': Address already in use`)
-	moduleLine  = regexp.MustCompile(`wasm log[^:]*: (.*)`)
+	// A line of Envoy's log: [time][thread][level][logger] [file:line] text. The module's lines start with "wasm log" and
+	// names, and may go on over lines without any of this.
+	logLine    = regexp.MustCompile(`^\[[^\]]+\]\[\d+\]\[(\w+)\]\[\w+\] (?:\[[^\]]*\] )?(.*)`)
+	moduleText = regexp.MustCompile(`^wasm log[^:]*: (.*)`)
 )
 
 // startError explains why Envoy did not come up, from its log.
@@ -156,23 +159,30 @@ func (e *Envoy) startError(err error) error {
 	return configError(log, e.log)
 }
 
-// configError reads from a log why a configuration was refused.
+// configError reads from a log why a configuration was refused. Each VM says it again, so lines count once.
 func configError(log, logFile string) *EnvoyConfigError {
-	refused := &EnvoyConfigError{LogFile: logFile, Reason: reason(log)}
+	refused := &EnvoyConfigError{LogFile: logFile}
+	speaking := false // the module, at a level that explains a refusal
 	for line := range strings.Lines(log) {
-		m := moduleLine.FindStringSubmatch(strings.TrimSpace(line))
-		if m != nil && (strings.Contains(line, "[error]") || strings.Contains(line, "[critical]")) {
-			refused.Module = append(refused.Module, m[1])
+		line = strings.TrimSpace(line)
+		said := line
+		if m := logLine.FindStringSubmatch(line); m != nil {
+			text := moduleText.FindStringSubmatch(m[2])
+			speaking = text != nil && (m[1] == "error" || m[1] == "critical")
+			if speaking {
+				said = text[1]
+			} else if m[1] == "critical" || refused.Reason == "" {
+				refused.Reason = m[2]
+			}
+		}
+		if speaking && !slices.Contains(refused.Module, said) {
+			refused.Module = append(refused.Module, said)
 		}
 	}
+	if refused.Reason == "" {
+		refused.Reason = lastLine(log)
+	}
 	return refused
-}
-
-var logPrefix = regexp.MustCompile(`^(\[[^\]]*\]\s*)+`)
-
-// reason is the text of Envoy's last critical line, or of its last line at all.
-func reason(log string) string {
-	return logPrefix.ReplaceAllString(lastLine(log, "[critical]", "rror"), "")
 }
 
 // Stop ends Envoy and removes what it left.

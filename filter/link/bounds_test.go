@@ -95,6 +95,7 @@ func TestQueue_DropsInOnePass(t *testing.T) {
 		r.Tick()
 	})
 	expect(t, "allocations", moves, 0)
+	expect(t, "another pass is due", r.dropped, false)
 	expect(t, "commands queued", r.queue.len(), MaxQueued/2)
 	r.receive(reply("first"))
 	expect(t, "the message", r.host.sent[1], strings.Repeat("x;", MaxQueued/2))

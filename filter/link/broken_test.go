@@ -195,6 +195,16 @@ func TestClosed_FailsWhatWasNotSent_WhenNoStreamCanComeInTime(t *testing.T) {
 	c.expect(t, "c", "answer 0 c", "resume")
 }
 
+// The one who finds out that there is no way need not wait either.
+func TestBegin_RefusesAtOnce_WhenItsOwnAttemptToOpenFails(t *testing.T) {
+	r := newRig(t)
+	r.host.noWay = true
+	r.backoff.delay = maxBackoff
+	expect(t, "asking", r.tryAsk(r.newCaller(), "a"), Disconnected)
+	expect(t, "opens", r.host.opens, 1)
+	expect(t, "commands queued", r.queue.len(), 0)
+}
+
 // FIN in the middle of a reply: its beginning is not the beginning of the next
 // stream's first reply.
 func TestClosed_ForgetsTheBeginningOfAReply(t *testing.T) {
@@ -384,6 +394,7 @@ func TestStall_IsNotMeasuredWhileNothingIsAwaited(t *testing.T) {
 		r := newRig(t)
 		r.ask("a")
 		r.receive(reply("a"))
+		r.tick(time.Hour)
 		r.host.now += time.Hour
 		b := again(r)
 		r.tick(5 * ms)

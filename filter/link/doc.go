@@ -15,6 +15,9 @@
 // whose request has gone or has been answered meanwhile; any reply out of step
 // drops the stream and fails everybody who waits on it.
 //
+// Only a request, or a tick while commands wait, opens a stream: Redis may be gone,
+// and a stream opened on the news that the last one closed would close at once.
+//
 // The package knows neither the proxy nor what the commands mean. A waiter may
 // call Tell and Leave from Late and Resume, and nothing of the link from Answer
 // and Fail.

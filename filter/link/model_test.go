@@ -17,6 +17,8 @@ import (
 // Requests come and go, the server answers, complains, forgets its scripts,
 // stalls, closes and talks nonsense, all at random and in chunks of any size.
 func TestModel_EveryCommandIsSettledOnceByItsOwnReply(t *testing.T) {
+	defer func(byChance func(time.Duration) time.Duration) { draw = byChance }(draw)
+	draw = func(n time.Duration) time.Duration { return n / 2 }
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -52,10 +54,20 @@ type world struct {
 	token   uint32
 	pending []string // commands received and not answered
 	wire    []byte   // replies on their way
-	ends    []int    // where each reply in wire ends
+	replies []onWire // those that are not yet delivered whole
 	sound   bool     // nothing but true replies was put on the wire
 	unheard int      // commands whose replies the link has not got whole
+
+	rejected bool // somebody saw in the present chunk that a reply was not his
 }
+
+// onWire is a reply on its way.
+type onWire struct {
+	end int // in wire
+	id  int // of the command; noCommand for nonsense
+}
+
+const noCommand = -1
 
 // question is a request and what it must still get.
 type question struct {
@@ -119,7 +131,7 @@ func (w *world) tellOne() {
 func (w *world) leave(t *rapid.T) {
 	var here []*question
 	for _, q := range w.all {
-		if !q.left && !q.resumed && q.deadline < math.MaxInt64 {
+		if !q.left && q.deadline < math.MaxInt64 {
 			here = append(here, q)
 		}
 	}
@@ -153,7 +165,7 @@ func (w *world) onSend(message string) {
 
 func (w *world) newStream() {
 	w.token = w.host.live
-	w.pending, w.wire, w.ends, w.unheard, w.sound = nil, nil, nil, 0, true
+	w.pending, w.wire, w.replies, w.unheard, w.sound = nil, nil, nil, 0, true
 }
 
 func (q *question) onSent(id int, full bool) {
@@ -171,6 +183,9 @@ func (q *question) onSent(id int, full bool) {
 		q.resent |= bit
 	}
 	q.sent |= bit
+	if !q.w.sound {
+		q.resends |= bit
+	}
 }
 
 // answer puts replies to the oldest commands on the wire.
@@ -186,45 +201,48 @@ func (w *world) answer(t *rapid.T) {
 		fmt.Sscanf(short, "q%d", &id)
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
 		case 0:
-			w.put(noScript)
+			w.put(id, noScript)
 			q := w.asked[id]
 			q.resends |= 1 << (id - q.first)
 		case 1:
-			w.put("-upstream failure\r\n")
+			w.put(id, "-upstream failure\r\n")
 		default:
-			w.put(reply(short))
+			w.put(id, reply(short))
 		}
 	}
 }
 
-func (w *world) put(bytes string) {
+func (w *world) put(id int, bytes string) {
 	w.wire = append(w.wire, bytes...)
-	w.ends = append(w.ends, len(w.wire))
+	w.replies = append(w.replies, onWire{end: len(w.wire), id: id})
 }
 
 func (w *world) surplus(t *rapid.T) {
 	if w.host.live == 0 {
 		t.Skip("no stream")
 	}
-	w.onStream()
-	w.sound = false
-	w.put(rapid.SampledFrom([]string{reply("surplus"), ":7\r\n", "+OK\r\n"}).Draw(t, "surplus"))
+	w.talkNonsense()
+	w.put(noCommand, rapid.SampledFrom([]string{reply("surplus"), ":7\r\n", "+OK\r\n"}).Draw(t, "surplus"))
 }
 
 func (w *world) garbage(t *rapid.T) {
 	if w.host.live == 0 {
 		t.Skip("no stream")
 	}
-	w.onStream()
-	w.sound = false
-	w.put(rapid.SampledFrom([]string{"HTTP/1.1 ", "\r\n", "$5\r\nx\r\ny\r\n\r\n", "*-7\r\n"}).Draw(t, "garbage"))
+	w.talkNonsense()
+	w.put(noCommand, rapid.SampledFrom([]string{"HTTP/1.1 ", "\r\n", "$5\r\nx\r\ny\r\n\r\n", "*-7\r\n"}).Draw(t, "garbage"))
 }
 
-// onStream makes the server's side that of the open stream, on which nothing
-// may have been sent yet.
-func (w *world) onStream() {
+// talkNonsense notes that the replies on the open stream may be out of step. A
+// command may then be taken for one whose script is unknown, as any reply may be
+// taken for another that looks like it.
+func (w *world) talkNonsense() {
 	if w.host.live != w.token {
-		w.newStream()
+		w.newStream() // nothing was sent on it yet
+	}
+	w.sound = false
+	for _, q := range w.all {
+		q.resends |= q.sent
 	}
 }
 
@@ -246,17 +264,43 @@ func (w *world) receiveAll(t *rapid.T) {
 func (w *world) deliver(n int) {
 	token, chunk := w.token, w.wire[:n]
 	w.wire = w.wire[n:]
-	for i := range w.ends {
-		w.ends[i] -= n
+	for i := range w.replies {
+		w.replies[i].end -= n
 	}
-	for len(w.ends) > 0 && w.ends[0] <= 0 {
-		w.ends = w.ends[1:]
-		w.unheard = max(w.unheard-1, 0)
+	whole := 0
+	for whole < len(w.replies) && w.replies[whole].end <= 0 {
+		whole++
 	}
-	sound := w.sound
+	delivered := w.replies[:whole]
+	w.replies = w.replies[whole:]
+	w.unheard = max(w.unheard-whole, 0)
+	sound, allAnswered := w.sound, len(w.pending) == 0 && len(w.wire) == 0
+
+	w.rejected = false
 	w.rig.receiveOn(token, string(chunk))
-	if sound && w.host.live != token {
+
+	switch givenUp := w.host.live != token; {
+	case sound && givenUp:
 		w.t.Fatalf("the stream was given up after %q, though nothing was wrong with it", chunk)
+	case sound:
+		for _, reply := range delivered {
+			w.asked[reply.id].checkHeard(reply.id)
+		}
+	case !givenUp && w.rejected:
+		w.t.Fatalf("a reply was not its waiter's, and the stream was kept")
+	case !givenUp && allAnswered:
+		w.t.Fatalf("more came than was asked, and the stream was kept")
+	}
+}
+
+// checkHeard holds when the reply to a command has come.
+func (q *question) checkHeard(id int) {
+	bit := uint64(1) << (id - q.first)
+	switch {
+	case q.timedOut&bit != 0 && q.late&bit == 0:
+		q.w.t.Fatalf("the reply to q%d came late and was swallowed", id)
+	case q.settled&bit == 0 && q.resends&bit == 0 && !q.left:
+		q.w.t.Fatalf("the reply to q%d was swallowed", id)
 	}
 }
 
@@ -342,6 +386,7 @@ func (q *question) own(i int, reply resp.Value) error {
 		q.w.t.Fatalf("%s got the reply %q", want, got)
 		return nil
 	default:
+		q.w.rejected = true
 		return fmt.Errorf("%s got the reply %q", want, got)
 	}
 }
@@ -391,7 +436,9 @@ func (q *question) Late(i int, reply resp.Value) {
 		q.w.t.Fatalf("q%d came late and was never sent", q.first+i)
 	}
 	q.late |= 1 << i
+	rejected := q.w.rejected
 	q.own(i, reply)
+	q.w.rejected = rejected // nobody asks who is late
 	if q.telling {
 		q.w.tellOne()
 	}

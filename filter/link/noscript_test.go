@@ -11,12 +11,12 @@ func TestG23_NoScript_IsSentAgainOnceInFull(t *testing.T) {
 	r := newRig(t)
 	resent := 0
 	r.Resent = func() { resent++ }
-	c := r.ask("a0", "a1")
-	r.receive(noScript + reply("a1"))
-	r.expectSent(t, "a0;a1;", "FULL a0;")
-	c.expect(t, "before the second reply", "answer 1 a1")
-	r.receive(reply("a0"))
-	c.expect(t, "in the end", "answer 1 a1", "answer 0 a0", "resume")
+	c := r.ask("a0", "a1", "a2")
+	r.receive(reply("a0") + noScript + reply("a2"))
+	r.expectSent(t, "a0;a1;a2;", "FULL a1;")
+	c.expect(t, "before the second reply", "answer 0 a0", "answer 2 a2")
+	r.receive(reply("a1"))
+	c.expect(t, "in the end", "answer 0 a0", "answer 2 a2", "answer 1 a1", "resume")
 	expect(t, "calls of Resent", resent, 1)
 }
 
@@ -72,6 +72,7 @@ func TestNoScript_IsNotSentAgainForWhoHasGone(t *testing.T) {
 			r := newRig(t)
 			c := r.ask("a")
 			test.gone(r, c)
+			r.tick(5 * ms)
 			r.receive(noScript)
 			r.expectSent(t, "a;")
 			c.expect(t, "c", test.want...)

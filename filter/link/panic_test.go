@@ -113,6 +113,9 @@ func TestPanic_WhileAMessageIsSent_LosesThatMessageAtMost(t *testing.T) {
 				r.tryAsk(a, "a")
 			}()
 			r.Sent = nil
+			if test.wire != "" {
+				r.expectSent(t, "a;")
+			}
 			r.receive(test.wire)
 			r.tick(timeout)
 			a.expect(t, "a", test.want...)

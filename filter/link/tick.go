@@ -60,7 +60,7 @@ func (l *Link) TickPeriod() uint32 {
 		return tickReady
 	case l.queue.len() > 0 && !l.open:
 		return tickReady
-	case l.waiting.len() > 0 || l.flight.len() > 0 || l.queue.len() > 0:
+	case l.waiting.len() > 0 || l.flight.len() > 0:
 		return tickWaiting
 	}
 	return tickIdle

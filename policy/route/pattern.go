@@ -115,6 +115,9 @@ func parseTemplate(template string) ([]segment, error) {
 	if len(template) > maxTemplate {
 		return nil, fmt.Errorf("the path is %d bytes long; use at most %d, for example with a last \"*\"", len(template), maxTemplate)
 	}
+	if strings.ContainsFunc(template, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("the path %.80q has a blank or a control character; take it out, or write it as an escape such as %%20", template)
+	}
 	if strings.ContainsAny(template, "?#") {
 		return nil, errors.New(`the path has a "?" or "#"; a query takes no part in matching, so leave it out (or write %3F, %23)`)
 	}

@@ -27,17 +27,10 @@ func TestParsePatternReadsEveryForm(t *testing.T) {
 		{"GET /%2A", Pattern{Method: "GET", Template: "/%2A"}, "GET:/%2A"},
 		{"GET /a%2fb", Pattern{Method: "GET", Template: "/a%2fb"}, "GET:/a%252Fb"},
 		{"GET /100%", Pattern{Method: "GET", Template: "/100%"}, "GET:/100%2525"},
-		{"GET /caf\u00e9 {x}", Pattern{}, ""},
 		{"GET /a%20b%7B%7C%7D%3B%22", Pattern{Method: "GET", Template: "/a%20b%7B%7C%7D%3B%22"}, "GET:/a%20b%7B%7C%7D%3B%22"},
 	}
 	for _, c := range cases {
 		p, err := ParsePattern(c.text)
-		if c.key == "" {
-			if err == nil {
-				t.Errorf("%s: no error", c.text)
-			}
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -63,6 +56,8 @@ func TestParsePatternSaysWhatIsWrong(t *testing.T) {
 		"GET a.com:80/x":                   `host "a.com:80" has a port; write the host alone, a request's port takes no part`,
 		"GET a.com./x":                     `host "a.com." ends in a dot; leave the dot out, a request's is ignored`,
 		"GET *.a.com/x":                    `host "*.a.com" may hold letters, digits, "-", "_" and "." only; write a host name, or a path that starts with "/"`,
+		"POST /login ":                     `the path "/login " has a blank or a control character; take it out, or write it as an escape such as %20`,
+		"GET /a\tb":                        `the path "/a\tb" has a blank or a control character; take it out, or write it as an escape such as %20`,
 		"GET /a?b=c":                       `the path has a "?" or "#"; a query takes no part in matching, so leave it out (or write %3F, %23)`,
 		"GET /a/../b":                      `segment ".." never occurs in a normalised path; leave it out`,
 		"GET /a/%2e":                       `segment "%2e" never occurs in a normalised path; leave it out`,
@@ -86,7 +81,7 @@ func TestParsePatternSaysWhatIsWrong(t *testing.T) {
 func TestKeysOfDifferentPatternsDiffer(t *testing.T) {
 	texts := []string{
 		"GET /:id", "GET /%3Aid", "GET /*", "GET /%2A", "GET /%253Aid", "GET /a/b", "GET /a%2Fb", "GET /a%252Fb", "GET a/b", "GET /",
-		"* /a/b", "GET /{id}/x", "GET /%7Bid%7D", "GET /get:/x", "GET get/x", "GET /a b", "GET /a%2520b",
+		"* /a/b", "GET /{id}/x", "GET /%7Bid%7D", "GET /get:/x", "GET get/x", "GET /a%20b", "GET /a%2520b",
 	}
 	seen := map[string]string{}
 	for _, text := range texts {

@@ -8,105 +8,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of the messages that are read, by their numbers.
+// Fields of google.protobuf.Struct, Value and ListValue, by their numbers.
 const (
-	metadataFilterMetadata = 1 // envoy.config.core.v3.Metadata: map of Struct
+	structFields = 1 // map of Value
 
-	structFields = 1 // google.protobuf.Struct: map of Value
-
-	mapKey   = 1
-	mapValue = 2
-
-	valueNumber = 2 // google.protobuf.Value, one of
+	valueNumber = 2 // one of
 	valueString = 3
 	valueBool   = 4
 	valueStruct = 5
 	valueList   = 6
 
-	listValues = 1 // google.protobuf.ListValue
+	listValues = 1
 )
 
 // maxStructDepth bounds the recursion. The JSON reader's own limit lies below it.
 const maxStructDepth = 64
 
-var (
-	errProto = errors.New("it is not a serialised Metadata message; give the bytes of xds.route_metadata")
-	errDepth = errors.New("its values are nested too deeply; nest less")
-)
-
-// field is one field of a protobuf message.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	bytes  []byte // of a length-delimited field
-	bits   uint64 // of any other
-}
-
-// nextField takes the first field off a message.
-func nextField(message []byte) (f field, rest []byte, err error) {
-	number, kind, n := protowire.ConsumeTag(message)
-	if n < 0 {
-		return field{}, nil, errProto
-	}
-	f = field{number: number, kind: kind}
-	message = message[n:]
-	switch kind {
-	case protowire.BytesType:
-		f.bytes, n = protowire.ConsumeBytes(message)
-	case protowire.VarintType:
-		f.bits, n = protowire.ConsumeVarint(message)
-	case protowire.Fixed64Type:
-		f.bits, n = protowire.ConsumeFixed64(message)
-	default:
-		n = protowire.ConsumeFieldValue(number, kind, message)
-	}
-	if n < 0 {
-		return field{}, nil, errProto
-	}
-	return f, message[n:], nil
-}
-
-func (f field) is(number protowire.Number, kind protowire.Type) bool {
-	return f.number == number && f.kind == kind
-}
-
-// findNamespace returns the Struct under a name in a Metadata message.
-func findNamespace(metadata []byte, name string) (fields []byte, ok bool, err error) {
-	for len(metadata) > 0 {
-		var f field
-		if f, metadata, err = nextField(metadata); err != nil {
-			return nil, false, err
-		}
-		if !f.is(metadataFilterMetadata, protowire.BytesType) {
-			continue
-		}
-		key, value, err := readEntry(f.bytes)
-		if err != nil {
-			return nil, false, err
-		}
-		if string(key) == name {
-			fields, ok = value, true
-		}
-	}
-	return fields, ok, nil
-}
-
-// readEntry reads an entry of a map from text to a message.
-func readEntry(entry []byte) (key, value []byte, err error) {
-	for len(entry) > 0 {
-		var f field
-		if f, entry, err = nextField(entry); err != nil {
-			return nil, nil, err
-		}
-		switch {
-		case f.is(mapKey, protowire.BytesType):
-			key = f.bytes
-		case f.is(mapValue, protowire.BytesType):
-			value = f.bytes
-		}
-	}
-	return key, value, nil
-}
+var errDepth = errors.New("its values are nested too deeply; nest less")
 
 // appendStruct appends a google.protobuf.Struct as JSON, so that one reader
 // serves both forms of a route.
