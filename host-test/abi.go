@@ -40,13 +40,12 @@ const (
 // What a callback answers. The numbers are Envoy's, which the ABI passes
 // through unchanged: 1 means different things to headers and to a body.
 const (
-	actionContinue             = 0
-	actionStopIteration        = 1 // headers: hold them, let the body come; body: hold and buffer it
-	actionStopWatermark        = 2 // body: hold it under back-pressure
-	actionStopNoBuffer         = 3 // body: drop these bytes
-	actionStopAllBuffer        = 3 // headers: hold everything, buffered
-	actionStopAllWatermark     = 4 // headers: hold everything, under back-pressure
-	actionContinueAndEndStream = 2 // headers: Envoy's wasm filter reads it as continue
+	actionContinue         = 0
+	actionStopIteration    = 1 // headers: hold them, let the body come; body: hold and buffer it
+	actionStopWatermark    = 2 // body: hold it under back-pressure
+	actionStopNoBuffer     = 3 // body: drop these bytes
+	actionStopAllBuffer    = 3 // headers: hold everything, buffered
+	actionStopAllWatermark = 4 // headers: hold everything, under back-pressure
 )
 
 // The two directions of a stream as continue_stream and close_stream name them.

@@ -99,7 +99,7 @@ func (h *half) receiveHeaders(headers Headers, end bool) {
 // receive takes what comes after the headers. While more is held than the
 // buffer limit, Envoy does not read on.
 func (h *half) receive(p piece) {
-	if h.dead() || !h.started {
+	if h.dead() || !h.started || h.end {
 		return
 	}
 	if len(h.unread) > 0 || h.full() {

@@ -91,7 +91,7 @@ func (h *Headers) remove(name string) {
 
 // received returns lines as Envoy has them after its codec.
 func received(lines Headers) Headers {
-	var h Headers
+	h := Headers{}
 	for _, line := range lines {
 		h.add(line[0], line[1])
 	}

@@ -122,7 +122,7 @@ func TestReplyStopsTheCallbackWhateverItIsFor(t *testing.T) {
 			p := start(t, Options{}, callback+": effective root; reply 429 -1; answer 0")
 			s := p.NewStream()
 			s.SendHeaders(get(), false)
-			s.SendBody([]byte("b"), false)
+			s.SendBody([]byte("b"), callback == "request_body")
 			s.SendTrailers(Headers{{"a", "b"}})
 			if !s.Paused() || s.Upstream().Ended || s.Upstream().Trailers != nil {
 				t.Errorf("paused %v, upstream %+v", s.Paused(), s.Upstream())

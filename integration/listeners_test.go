@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"routelimit/bootstrap"
@@ -60,6 +61,11 @@ func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bo
 	c, err := shipped()
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range c.Plugins() { // looked at here, go test knows that its cached results depend on it
+		if _, err := os.Stat(filepath.Join("..", p.Module())); err != nil {
+			return nil, fmt.Errorf("%w; build it with: make wasm", err)
+		}
 	}
 	c.SetAdmin("127.0.0.1", 0)
 	if err := c.SetListener(public.name, "127.0.0.1", 0); err != nil {

@@ -70,7 +70,12 @@ func startNodes(ctx context.Context) (*servers.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return servers.StartCluster(ctx, servers.ClusterOptions{Binary: binary, Primaries: 3, Replicas: 1})
+	return servers.StartCluster(ctx, servers.ClusterOptions{
+		Binary: binary, Primaries: 3, Replicas: 1,
+		// As envoy.yaml asks: with "yes", the default, all nodes refuse all keys from when they have noticed that one
+		// primary is dead until its replica has taken over.
+		Args: []string{"--cluster-require-full-coverage", "no"},
+	})
 }
 
 // upstreamHeader is on every answer of the upstream: quota headers of its own, which ours must replace, and a Retry-After,

@@ -20,12 +20,8 @@ func TestG21_RefundAtOnceUndoesTheCharge(t *testing.T) {
 			d.decide(key, at(time.Second), cost(l, 2))
 			charged := d.decide(key, at(2*time.Second), cost(l, 3))
 			d.refund(key, charged.AtMS, at(2*time.Second), cost(l, 3))
-			want := int64(3)
-			if l.Algorithm == TokenBucket {
-				want = 3 // 2 used, half a token refilled
-			}
-			if got := remaining(d, key, at(2*time.Second), l); got != want {
-				t.Errorf("%v: %d left after the refund, want %d", l.Algorithm, got, want)
+			if got := remaining(d, key, at(2*time.Second), l); got != 3 {
+				t.Errorf("%v: %d left after the refund, want 3", l.Algorithm, got)
 			}
 		}
 	})
@@ -135,6 +131,52 @@ func TestRefundOfAnUnknownTimeTakesNothing(t *testing.T) {
 				if got := remaining(d, key, base, l); got != 3 {
 					t.Errorf("%v: %d left after a refund of %d, want 3", l.Algorithm, got, charged)
 				}
+			}
+		}
+	})
+}
+
+// A second refund of one charge finds nothing of it, and leaves what others charged a moment later, or before.
+func TestRefundTwiceLeavesTheChargesOfOthers(t *testing.T) {
+	onEach(t, func(t *testing.T, d decider) {
+		l := each(10, 10*time.Second)[2]
+		key := keyOf(t)
+		d.decide(key, at(4*time.Second), cost(l, 1))
+		charged := d.decide(key, at(5*time.Second), cost(l, 3))
+		d.decide(key, at(5*time.Second)+1, cost(l, 4))
+		for range 2 {
+			d.refund(key, charged.AtMS, at(6*time.Second), cost(l, 3))
+		}
+		if got := remaining(d, key, at(6*time.Second), l); got != 5 {
+			t.Errorf("%d left, want 5", got)
+		}
+	})
+}
+
+func TestRefundTwiceOfThePreviousWindowStopsAtNothingUsed(t *testing.T) {
+	onEach(t, func(t *testing.T, d decider) {
+		l := each(10, 10*time.Second)[0]
+		key := keyOf(t)
+		charged := d.decide(key, at(5*time.Second), cost(l, 3))
+		d.decide(key, at(10*time.Second), cost(l, 4))
+		for range 2 {
+			d.refund(key, charged.AtMS, at(11*time.Second), cost(l, 3))
+		}
+		if got := remaining(d, key, at(11*time.Second), l); got != 6 {
+			t.Errorf("%d left, want 6", got)
+		}
+	})
+}
+
+// Time 0 names no charge, also for a virtual clock that begins there.
+func TestRefundOfTimeZeroTakesNothingInTheFirstWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, d decider) {
+		for _, l := range each(5, 10*time.Second) {
+			key := fmt.Sprint(keyOf(t), l.Algorithm)
+			d.decide(key, 1, cost(l, 2))
+			d.refund(key, 0, 1, cost(l, 2))
+			if got := remaining(d, key, 1, l); got != 3 {
+				t.Errorf("%v: %d left, want 3", l.Algorithm, got)
 			}
 		}
 	})

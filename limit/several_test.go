@@ -56,6 +56,10 @@ func TestG21_TwoLimitsOfOneFieldShareOneCharge(t *testing.T) {
 			if first.Verdicts[0].Remaining != 8 || first.Verdicts[1].Remaining != 2 {
 				t.Errorf("%v: %+v, want 8 and 2 left", wide.Algorithm, first)
 			}
+			reversed := d.decide(key+"2", base, cost(tight, 2), one(wide))
+			if reversed.Verdicts[0].Remaining != 2 || reversed.Verdicts[1].Remaining != 8 {
+				t.Errorf("%v, reversed: %+v, want 2 and 8 left", wide.Algorithm, reversed)
+			}
 			if got := passed(d, key, base, 5, one(tight), one(wide)); got != 2 {
 				t.Errorf("%v: %d of 5 passed under both, want 2", wide.Algorithm, got)
 			}
@@ -72,6 +76,7 @@ func TestTwoBucketsOfOneFieldRefillAtTheSlowerRate(t *testing.T) {
 	onEach(t, func(t *testing.T, d decider) {
 		for _, charges := range [][]Charge{{cost(slow, 10), cost(fast, 10)}, {cost(fast, 10), cost(slow, 10)}} {
 			key := fmt.Sprint(keyOf(t), charges[0].Limit.Limit)
+			var left []int64
 			if !d.decide(key, base, charges...).Allowed {
 				t.Fatal("10 of 10 were refused")
 			}
@@ -81,6 +86,17 @@ func TestTwoBucketsOfOneFieldRefillAtTheSlowerRate(t *testing.T) {
 			}
 			if !d.decide(key, at(10*time.Second), one(slow), one(fast)).Allowed {
 				t.Error("refused when the slow one has a token")
+			}
+
+			// 5 tokens lacking, half of one refilled in 5 s, one more taken: 5.5 lack in both.
+			key += "written between"
+			d.decide(key, base, cost(slow, 5), cost(fast, 5))
+			for _, v := range d.decide(key, at(5*time.Second), one(charges[0].Limit), one(charges[1].Limit)).Verdicts {
+				left = append(left, v.Remaining)
+			}
+			want := map[*Limit][]int64{slow: {4, 14}, fast: {14, 4}}[charges[0].Limit]
+			if diff := cmp.Diff(want, left); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
 			}
 		}
 	})

@@ -2,8 +2,10 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -69,3 +71,35 @@ func (e *Envoy) Prometheus(ctx context.Context) (string, error) {
 
 // ConfigDump is the configuration that is in force, as JSON.
 func (e *Envoy) ConfigDump(ctx context.Context) ([]byte, error) { return e.Get(ctx, "/config_dump") }
+
+// Address is the host:port where a listener of that name listens. 0.0.0.0 is given as 127.0.0.1.
+func (e *Envoy) Address(ctx context.Context, listener string) (string, error) {
+	body, err := e.Get(ctx, "/listeners?format=json")
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Statuses []struct {
+			Name  string `json:"name"`
+			Local struct {
+				Socket struct {
+					Address string `json:"address"`
+					Port    int    `json:"port_value"`
+				} `json:"socket_address"`
+			} `json:"local_address"`
+		} `json:"listener_statuses"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return "", fmt.Errorf("envoy's list of listeners cannot be read: %w; check the Envoy's version", err)
+	}
+	for _, l := range list.Statuses {
+		if l.Name == listener {
+			host := l.Local.Socket.Address
+			if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+				host = "127.0.0.1"
+			}
+			return net.JoinHostPort(host, strconv.Itoa(l.Local.Socket.Port)), nil
+		}
+	}
+	return "", fmt.Errorf("envoy has no listener %q; choose a name from its configuration", listener)
+}

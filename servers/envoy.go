@@ -2,16 +2,12 @@ package servers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"routelimit/bootstrap"
@@ -123,28 +119,6 @@ func (e *Envoy) ready(ctx context.Context) error {
 	return err
 }
 
-// EnvoyConfigError says why Envoy, or the module in it, refused a configuration.
-type EnvoyConfigError struct {
-	Reason  string   // Envoy's last word
-	Module  []string // the lines that the module said about it, without Envoy's prefix; each says what to do
-	LogFile string   // the whole log
-}
-
-func (e *EnvoyConfigError) Error() string {
-	if len(e.Module) > 0 {
-		return fmt.Sprintf("envoy refused its configuration (whole log: %s): %s", e.LogFile, strings.Join(e.Module, "\n"))
-	}
-	return fmt.Sprintf("envoy refused its configuration: %s; correct it (whole log: %s)", e.Reason, e.LogFile)
-}
-
-var (
-	bindFailure = regexp.MustCompile(`cannot bind '([^']*):(\d+)': Address already in use`)
-	// A line of Envoy's log: [time][thread][level][logger] [file:line] text. The module's lines start with "wasm log" and
-	// names, and may go on over lines without any of this.
-	logLine    = regexp.MustCompile(`^\[[^\]]+\]\[\d+\]\[(\w+)\]\[\w+\] (?:\[[^\]]*\] )?(.*)`)
-	moduleText = regexp.MustCompile(`^wasm log[^:]*: (.*)`)
-)
-
 // startError explains why Envoy did not come up, from its log.
 func (e *Envoy) startError(err error) error {
 	log := e.Log()
@@ -159,32 +133,6 @@ func (e *Envoy) startError(err error) error {
 	return configError(log, e.log)
 }
 
-// configError reads from a log why a configuration was refused. Each VM says it again, so lines count once.
-func configError(log, logFile string) *EnvoyConfigError {
-	refused := &EnvoyConfigError{LogFile: logFile}
-	speaking := false // the module, at a level that explains a refusal
-	for line := range strings.Lines(log) {
-		line = strings.TrimSpace(line)
-		said := line
-		if m := logLine.FindStringSubmatch(line); m != nil {
-			text := moduleText.FindStringSubmatch(m[2])
-			speaking = text != nil && (m[1] == "error" || m[1] == "critical")
-			if speaking {
-				said = text[1]
-			} else if m[1] == "critical" || refused.Reason == "" {
-				refused.Reason = m[2]
-			}
-		}
-		if speaking && !slices.Contains(refused.Module, said) {
-			refused.Module = append(refused.Module, said)
-		}
-	}
-	if refused.Reason == "" {
-		refused.Reason = lastLine(log)
-	}
-	return refused
-}
-
 // Stop ends Envoy and removes what it left.
 func (e *Envoy) Stop() {
 	e.client.CloseIdleConnections()
@@ -194,38 +142,6 @@ func (e *Envoy) Stop() {
 
 // AdminURL is http://host:port of the admin page.
 func (e *Envoy) AdminURL() string { return e.admin }
-
-// Address is the host:port where a listener of that name listens. 0.0.0.0 is given as 127.0.0.1.
-func (e *Envoy) Address(ctx context.Context, listener string) (string, error) {
-	body, err := e.Get(ctx, "/listeners?format=json")
-	if err != nil {
-		return "", err
-	}
-	var list struct {
-		Statuses []struct {
-			Name  string `json:"name"`
-			Local struct {
-				Socket struct {
-					Address string `json:"address"`
-					Port    int    `json:"port_value"`
-				} `json:"socket_address"`
-			} `json:"local_address"`
-		} `json:"listener_statuses"`
-	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return "", fmt.Errorf("envoy's list of listeners cannot be read: %w; check the Envoy's version", err)
-	}
-	for _, l := range list.Statuses {
-		if l.Name == listener {
-			host := l.Local.Socket.Address
-			if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-				host = "127.0.0.1"
-			}
-			return net.JoinHostPort(host, strconv.Itoa(l.Local.Socket.Port)), nil
-		}
-	}
-	return "", fmt.Errorf("envoy has no listener %q; choose a name from its configuration", listener)
-}
 
 // ValidateEnvoy lets Envoy judge a configuration without serving it. The error is an *EnvoyConfigError.
 func ValidateEnvoy(ctx context.Context, o EnvoyOptions) error {

@@ -73,8 +73,7 @@ func startRedisAt(ctx context.Context, o RedisOptions) (*Redis, error) {
 	return r, nil
 }
 
-// ClientOptions are those of a plain RESP2 connection: no HELLO, no CLIENT commands in a server's statistics, and no
-// retries, so that what a test sends is sent once.
+// ClientOptions are those of a RESP2 connection without retries, so that what a test sends is sent once.
 func ClientOptions(network, addr string) *redis.Options {
 	return &redis.Options{
 		Network: network, Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1,

