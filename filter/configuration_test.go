@@ -38,7 +38,7 @@ func TestG30_G31_ABadConfigurationIsRefusedWithItsPlace(t *testing.T) {
 		"no default":              {`{"routes": {}}`, `"default"`},
 		"no JSON":                 {"{\n  \"routes\": {,}}", "line 2, column"},
 		"a role beside a policy":  {"{\"routes\": {}, \"default\": null,\n  \"role\": \"gateway\"}", "line 2, column 3"},
-		"an unknown role":         {"{\n  \"role\": \"gatewya\"}", "line 2, column 3"},
+		"an unknown role":         {"{\n  \"role\": \"gatewya\"}", "line 2, column 11"},
 		"2 MB of garbage":         {strings.Repeat("\xff", 2<<20), "line 1, column 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,10 +84,10 @@ func (r *request) failed(i int, kind, detail string) {
 // Late takes a reply that came after the request was settled without it. What it
 // charged is given back if the request did not pass.
 func (r *request) Late(i int, reply resp.Value) {
-	g := &r.work.groups[i]
 	if r.state != refused || reply.Kind == resp.Error {
 		return
 	}
+	g := &r.work.groups[i]
 	if limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) == nil && g.decision.Allowed {
 		g.failure = ""
 		r.refund(i)

@@ -37,7 +37,7 @@ func settlePanic(callback string, id uint32) types.Action {
 		return shim.Continue
 	}
 	r.plugin.metrics.panics.Add(1)
-	if !strings.HasPrefix(callback, "proxy_on_request") || r.state == passed {
+	if !strings.HasPrefix(callback, "proxy_on_request") {
 		return shim.Continue
 	}
 	return r.act(r.withoutDecision(), shim.Continue)
@@ -71,9 +71,13 @@ func (r *request) withoutDecision() outcome {
 	const why = "panic"
 	r.plugin.link.Leave(&r.ticket)
 	r.plugin.metrics.failure(why)
-	if r.route != nil && r.route.OnError == policy.Closed && slices.ContainsFunc(r.route.Limits, enforced) {
+	switch {
+	case r.route == nil:
+		r.state = passed
+		return pass
+	case r.route.OnError == policy.Closed && slices.ContainsFunc(r.route.Limits, enforced):
 		return r.answerUnavailable(why)
 	}
-	r.state = passed
-	return pass
+	r.work = nil // it may be half done
+	return r.passUnasked(why)
 }

@@ -103,12 +103,12 @@ func (r *request) answerRefusal(q []answer.Quota, name string) outcome {
 // what the keys that did answer were charged.
 func (r *request) refuseUnavailable(failure string) outcome {
 	r.giveBack()
-	r.plugin.metrics.route(r.route.Key).unavailable.Add(1)
-	r.plugin.logs.decidedWithoutRedis("closed", r.route.Key, failure)
 	return r.answerUnavailable(failure)
 }
 
 func (r *request) answerUnavailable(failure string) outcome {
+	r.plugin.metrics.route(r.route.Key).unavailable.Add(1)
+	r.plugin.logs.decidedWithoutRedis("closed", r.route.Key, failure)
 	shim.SetFilterState(stateOutcome, "unavailable")
 	r.send(r.plugin.policy.Answer.Unavailable(r.kind), "routelimit_unavailable{"+failure+"}")
 	return answered

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -64,14 +65,33 @@ func connect(t testing.TB, server int) *redisDecider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
 	d := &redisDecider{t: t, conn: conn, in: bufio.NewReader(conn), client: r.Client()}
+	t.Cleanup(d.finish)
 	for _, s := range Scripts() {
 		if err := d.client.ScriptLoad(t.Context(), s.Text).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return d
+}
+
+// finish ends the connection and removes what the test left, but looks at it first: of all cases, G16 asks after every
+// test whether one of our keys lives without an expiry.
+func (r *redisDecider) finish() {
+	r.conn.Close()
+	ctx := context.Background() // the test's own has ended
+	keys := r.client.Scan(ctx, 0, "*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if ttl, err := r.client.PTTL(ctx, keys.Val()).Result(); err != nil || ttl == -1 {
+			r.t.Errorf("G16: key %q lives for %v, %v; want an expiry", keys.Val(), ttl, err)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		r.t.Error(err)
+	}
+	if err := r.client.FlushAll(ctx).Err(); err != nil {
+		r.t.Error(err)
+	}
 }
 
 func (r *redisDecider) decide(key string, nowMS int64, charges ...Charge) Decision {
