@@ -150,11 +150,7 @@ func TestClusterPrimaryDies(t *testing.T) {
 	}
 
 	victim.Kill()
-	t.Cleanup(func() { // as a replica of its successor
-		if err := victim.Restart(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { rejoin(t, victim) })
 	checkUnavailable(t, ask("/many", hit[0]))
 	got := statuses(5, func(int) answer { return ask("/sliding_log", sparedFew[0]) })
 	if err := differ(passThenRefuse(3, 5), got); err != nil {
@@ -201,6 +197,21 @@ func TestClusterPrimaryDies(t *testing.T) {
 			t.Errorf("%s afterwards: %v", caller, err)
 		}
 	}
+}
+
+// rejoin starts a dead node again and returns when it follows its successor. Before that it takes itself for a primary.
+func rejoin(t *testing.T, node *servers.Redis) {
+	t.Helper()
+	if err := node.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node that was dead is a replica", func() error {
+		role, err := node.Client().Do(context.Background(), "ROLE").Slice()
+		if err == nil && (role[0] != "slave" || role[3] != "connected") {
+			err = fmt.Errorf("role %v", role)
+		}
+		return err
+	})
 }
 
 // split says which callers a node counts under a path, and which not.
