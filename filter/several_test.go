@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +184,30 @@ func TestCountKeepsOnlyTheStatusesThatItNames(t *testing.T) {
 	r.want("passed", r.get("/a", "x-user", "v"))
 }
 
+// Two limits that share a charge share its refund: what one of them keeps is not
+// given back for the other, or it would count nothing.
+func TestCountDoesNotTakeFromALimitThatSharesItsCharge(t *testing.T) {
+	for name, limits := range map[string]string{
+		"one identity": `{"name": "failures", "identity": "ip", "limit": 10, "window": "5m", "count": [401]},
+			{"name": "all", "identity": "ip", "limit": 3, "window": "5m", "algorithm": "fixed_window"}`,
+		"one falls to the other's": `{"name": "failures", "identity": "user", "limit": 10, "window": "5m", "count": [401]},
+			{"name": "all", "identity": "ip", "limit": 3, "window": "5m"}`,
+		"different statuses": `{"name": "a", "identity": "ip", "limit": 10, "window": "5m", "count": [401]},
+			{"name": "b", "identity": "ip", "limit": 3, "window": "5m", "count": [200]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := onRedis(t, `{"identities": {"user": {"from": "header:x-user"}}, "routes": {"GET /a": {"limits": [`+limits+`]}}, "default": null}`)
+			for range 3 {
+				s := r.get("/a")
+				r.want("passed", s)
+				respond(s, "200")
+				r.deliver()
+			}
+			r.want("429", r.get("/a"))
+		})
+	}
+}
+
 func TestCountKeepsRequestsWithoutAResponse(t *testing.T) {
 	r := onRedis(t, countFailures)
 	r.get("/a", "x-user", "u").Disconnect() // the upstream has not answered
@@ -216,6 +241,20 @@ func TestShadowLimitsNeverRefuseAndAreCountedApart(t *testing.T) {
 	r.wantCounter(1, r.requests("GET:/a", "now", "refused"), "now refused")
 	if n := r.logged(`"limit":"soon","key":"ip","quota":2,"window":"1m","identity":"ip:203.0.113.7","shadow":true`); n != 3 {
 		t.Errorf("%d log lines of the shadow limit, want 3", n)
+	}
+}
+
+// A refund gives a shadow limit back what it was charged, and no more.
+func TestARefundLeavesAShadowLimitThatWasNotCharged(t *testing.T) {
+	r := onRedis(t, `{"identities": {"user": {"from": "header:x-user"}}, "routes": {"GET /a": {"limits": [
+		{"identity": "ip", "limit": 1, "window": "1m", "shadow": true},
+		{"name": "address", "identity": "ip", "limit": 10, "window": "1m"},
+		{"identity": "user", "limit": 1, "window": "1m"}]}}, "default": null}`)
+	r.want("passed", r.get("/a", "x-user", "u"))
+	r.want("429", r.get("/a", "x-user", "u"))
+	want := map[string]string{"w60": "1729771200 1 0", "~w60": "1729771200 1 0"}
+	if diff := cmp.Diff(want, r.stored("rl:{GET:/a|ip:203.0.113.7}")); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -253,7 +292,8 @@ func TestShadowModeRefusesNobody(t *testing.T) {
 
 func TestG30_ALimitOfZeroRefusesWithoutAsking(t *testing.T) {
 	for name, policy := range map[string]string{
-		"alone": oneLimit(`"limit": 0, "window": "1m"`),
+		"alone":                       oneLimit(`"limit": 0, "window": "1m"`),
+		"where identities are hashed": strings.Replace(oneLimit(`"limit": 0, "window": "1m"`), "{", `{"log": {"identity": "hashed"},`, 1),
 		"beside others, with a body to read": `{"identities": {"u": {"from": "body:u"}}, "routes": {"GET /a": {"limits": [
 			{"identity": "u", "limit": 5, "window": "1m"}, {"name": "closed", "identity": "all", "limit": 0, "window": "1m"}]}}, "default": null}`,
 	} {
@@ -271,8 +311,8 @@ func TestG30_ALimitOfZeroRefusesWithoutAsking(t *testing.T) {
 			if len(r.script.Streams()) != 0 {
 				t.Error("Redis was asked")
 			}
-			if n := r.logged(`"event":"rate_limited"`); n != 1 {
-				t.Errorf("%d log lines, want 1", n)
+			if n := r.logged(`"event":"rate_limited"`); n != 1 || r.logged(`"identity"`) != 0 {
+				t.Errorf("want one line without an identity:\n%s", r.vm.LogText())
 			}
 		})
 	}

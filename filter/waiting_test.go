@@ -285,43 +285,70 @@ func TestAtMost64RequestsAreLetGoInOneCallback(t *testing.T) {
 	}
 }
 
-// Bodies whose time is over and answers of Redis share one callback's budget.
-func TestAtMost64RequestsAreLetGoInOneTickWithBodies(t *testing.T) {
-	r := onScriptWith(t, hosttest.Options{NestedResumes: 64}, always("-LOADING\r\n"), `{"body": {"timeout": "10s"},
-		"identities": {"u": {"from": "body:u"}}, "routes": {
-			"POST /b": {"identity": "u", "limit": 5, "window": "1m"}, "GET /a": {"identity": "ip", "limit": 5, "window": "1m"}}, "default": null}`)
-	var all []*hosttest.Stream
-	send := func(n int, method, path string) {
-		for range n {
-			s := r.plugin.NewStream()
-			s.RespondAtOnce(hosttest.Response{Headers: hosttest.Headers{{":status", "200"}}})
-			s.SendHeaders(hosttest.RequestHeaders(method, "h", path, "content-type", jsonType), method == "GET")
-			all = append(all, s)
-		}
+const bodiesAndOthers = `{"body": {"timeout": "10s"}, "identities": {"u": {"from": "body:u"}}, "routes": {
+	"POST /b": {"identity": "u", "limit": 5, "window": "1m"}, "GET /a": {"identity": "ip", "limit": 5, "window": "1m"}}, "default": null}`
+
+// sendMany sends requests that their upstream answers at once; those of POST
+// without their bodies.
+func (r *rig) sendMany(n int, method, path string) (all []*hosttest.Stream) {
+	for range n {
+		s := r.plugin.NewStream()
+		s.RespondAtOnce(hosttest.Response{Headers: hosttest.Headers{{":status", "200"}}})
+		s.SendHeaders(hosttest.RequestHeaders(method, "h", path, "content-type", jsonType), method == "GET")
+		all = append(all, s)
 	}
-	lose := func() {
-		r.deliver()
-		if err := r.script.CloseAll(13, ""); err != nil {
-			t.Fatal(err)
-		}
+	return all
+}
+
+// loseLink delivers what Redis complained about and ends the stream.
+func (r *rig) loseLink() {
+	r.t.Helper()
+	r.deliver()
+	if err := r.script.CloseAll(13, ""); err != nil {
+		r.t.Fatal(err)
 	}
-	send(500, "POST", "/b")
-	for range 9 { // each time the link stays down for twice as long
-		send(1, "GET", "/a")
-		lose()
+}
+
+// loseLinkUntilTheBodiesAreDue lets 9,998 ms pass in which the link breaks so
+// often that it stays down for long the next time.
+func (r *rig) loseLinkUntilTheBodiesAreDue() {
+	r.t.Helper()
+	for range 9 {
+		r.sendMany(1, "GET", "/a")
+		r.loseLink()
 		r.clock.Advance(1100 * ms)
 	}
 	r.clock.Advance(98 * ms)
-	send(1000, "GET", "/a")
-	lose()
-	r.clock.Advance(200 * ms) // 2 ms later the time of the bodies is over
+}
+
+// Bodies whose time is over and answers of Redis share one callback's budget.
+func TestAtMost64RequestsAreLetGoInOneTickWithBodies(t *testing.T) {
+	r := onScriptWith(t, hosttest.Options{NestedResumes: 64}, always("-LOADING\r\n"), bodiesAndOthers)
+	all := r.sendMany(500, "POST", "/b")
+	r.loseLinkUntilTheBodiesAreDue()
+	all = append(all, r.sendMany(1000, "GET", "/a")...)
+	r.loseLink()
+	r.clock.Advance(200 * ms)
 	for i, s := range all {
 		if s.Status() != "200" {
 			t.Fatalf("request %d of %d: %s", i, len(all), fate(s))
 		}
 	}
-	if got := r.requests("POST:/b", "", "open"); got != 500 {
-		t.Errorf("%d bodies were settled without the link, want all 500", got)
+	r.wantCounter(500, r.requests("POST:/b", "", "open"), "bodies settled without the link")
+}
+
+// Many bodies that are due at once do not wait 20 ms for each 64 of them.
+func TestManyOverdueBodiesAreSettledSoon(t *testing.T) {
+	r := onScript(t, always("-LOADING\r\n"), bodiesAndOthers)
+	all := r.sendMany(2000, "POST", "/b")
+	r.loseLinkUntilTheBodiesAreDue()
+	r.sendMany(1, "GET", "/a")
+	r.loseLink()
+	r.clock.Advance(100 * ms)
+	for i, s := range all {
+		if s.Status() != "200" {
+			t.Fatalf("request %d of %d: %s", i, len(all), fate(s))
+		}
 	}
 }
 

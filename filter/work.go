@@ -31,8 +31,7 @@ func (w *work) sized() {
 	}
 	w.groups = w.groups[:n]
 	for i := range w.groups {
-		g := &w.groups[i]
-		g.failure, g.refunded, g.decision.Allowed, g.decision.AtMS = "", false, false, 0
+		w.groups[i].failure, w.groups[i].refunded = "", false
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -100,6 +102,35 @@ func moveAndBack(ctx context.Context, n *servers.Cluster, key string) error {
 	return errors.Join(moveSlot(ctx, primaries, int(slot), from, to), moveSlot(ctx, primaries, int(slot), to, from))
 }
 
+// agreed is nil once all nodes have the same view of who serves what since when. Where a slot moves before, a message
+// that is still on its way can take it back, and then two nodes send everybody to each other for ever.
+func agreed(ctx context.Context, primaries []*servers.Redis) error {
+	var first string
+	for _, node := range primaries {
+		text, err := node.Client().ClusterNodes(ctx).Result()
+		if err != nil {
+			return err
+		}
+		var views []string
+		for line := range strings.Lines(text) {
+			// id addr flags primary ping pong epoch link slots…
+			if fields := strings.Fields(line); fields[3] == "-" {
+				slots := slices.DeleteFunc(fields[8:], func(s string) bool { return strings.HasPrefix(s, "[") })
+				views = append(views, fields[0]+fields[6]+strings.Join(slots, ","))
+			}
+		}
+		slices.Sort(views)
+		view := strings.Join(views, "\n")
+		if first == "" {
+			first = view
+		}
+		if view != first {
+			return fmt.Errorf("%s sees\n%s\nand another\n%s", node.Addr(), view, first)
+		}
+	}
+	return nil
+}
+
 func primariesOf(ctx context.Context, n *servers.Cluster) ([]*servers.Redis, error) {
 	var list []*servers.Redis
 	for _, node := range n.Nodes {
@@ -117,6 +148,9 @@ func primariesOf(ctx context.Context, n *servers.Cluster) ([]*servers.Redis, err
 // moveSlot follows the specification of a Cluster: the target imports, the source migrates, the keys go over, and then
 // everybody is told (https://redis.io/docs/latest/commands/cluster-setslot/).
 func moveSlot(ctx context.Context, primaries []*servers.Redis, slot int, from, to *servers.Redis) error {
+	if err := poll(time.Minute, func() error { return agreed(ctx, primaries) }); err != nil {
+		return err
+	}
 	target, err := to.Client().ClusterMyID(ctx).Result()
 	if err != nil {
 		return err
@@ -180,4 +214,68 @@ func redirections(t *testing.T, n *servers.Cluster) int {
 		}
 	}
 	return total
+}
+
+// TestG25NodesThatSendEachOtherASlot makes two primaries give the same slot to each other, as after an operator's mistake.
+// Envoy follows such redirections without end, so only the deadline ends the wait: each request is answered in time by
+// its route's on_error, and once the slot has an owner it is decided again.
+func TestG25NodesThatSendEachOtherASlot(t *testing.T) {
+	freshCluster(t)
+	n := nodes.get(t)
+	key := "rl:{POST:/login|username:" + hashed("hush-mallory") + "}"
+	owner, err := n.PrimaryOf(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	primaries, err := primariesOf(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := primaries[0]
+	if other == owner {
+		other = primaries[1]
+	}
+	slot, err := n.Client().ClusterKeySlot(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	give := func(at, to *servers.Redis) {
+		t.Helper()
+		id, err := to.Client().ClusterMyID(context.Background()).Result()
+		if err == nil {
+			err = at.Client().Do(context.Background(), "CLUSTER", "SETSLOT", slot, "NODE", id).Err()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	heal := func() {
+		for _, node := range append([]*servers.Redis{owner}, primaries...) {
+			give(node, owner)
+		}
+	}
+
+	c := dial(t, sharded.get(t), public, "127.0.0.15")
+	eventually(t, "the slot is decided", func() error { return decided(c.login("hush-mallory")) })
+	if err := owner.Client().FlushAll(t.Context()).Err(); err != nil { // a node keeps the slots of which it has keys
+		t.Fatal(err)
+	}
+	give(owner, other)
+	t.Cleanup(heal)
+	for range 20 {
+		a := c.login("hush-mallory")
+		checkUnavailable(t, a)
+		checkInTime(t, a)
+		checkInTime(t, c.login("hush-other")) // waits behind it in redis_proxy, which answers in order
+	}
+	heal()
+	eventually(t, "the slot is decided again", func() error { return decided(c.login("hush-mallory")) })
+}
+
+// decided is nil for an answer under a limit.
+func decided(a answer) error {
+	if a.number("x-ratelimit-limit") < 0 {
+		return fmt.Errorf("status %d %s", a.status, a.body)
+	}
+	return nil
 }

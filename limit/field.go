@@ -23,6 +23,9 @@ func (l *Limit) field() field {
 	return field{family, l.Window, l.Shadow}
 }
 
+// SharesState says whether two limits of one identity keep one state, so that a charge of one is a charge of the other.
+func (l *Limit) SharesState(other *Limit) bool { return l.field() == other.field() }
+
 // append writes the field's name: "w300", "l5", "~b60".
 func (f field) append(dst []byte) []byte {
 	if f.shadow {
