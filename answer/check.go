@@ -10,18 +10,19 @@ import (
 // maxBody bounds a custom body: it is sent to every caller that is refused.
 const maxBody = 16 << 10
 
-// CheckStatus says whether a refusal may have this HTTP status.
-func CheckStatus(status int64) error {
-	if status < 400 || status > 599 {
-		return fmt.Errorf("%d does not refuse a request; write a status from 400 to 599", status)
-	}
-	return nil
-}
+// The HTTP statuses that a refusal may have.
+const (
+	LeastStatus = 400
+	MostStatus  = 599
+)
 
 // reservedHeaders are those that the proxy or this package computes.
 var reservedHeaders = []string{
 	"connection", "content-length", "grpc-message", "grpc-status", "retry-after", "trailer", "transfer-encoding", "upgrade",
 }
+
+// ReservedHeaders lists, in lower case, the headers that CheckHeader refuses.
+func ReservedHeaders() []string { return slices.Clone(reservedHeaders) }
 
 // CheckHeader says whether an answer may carry a header, and gives its name in
 // lower case.

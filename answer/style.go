@@ -6,10 +6,7 @@
 // a dialect of its own here, named by the number of that revision.
 package answer
 
-import (
-	"fmt"
-	"strings"
-)
+import "slices"
 
 // Style is how answers look. The zero value is the default: X-RateLimit
 // headers, status 429, a JSON body.
@@ -48,14 +45,11 @@ var dialects = []string{
 	None: "none",
 }
 
-// String gives the name that ParseDialect reads.
+// String gives the name in a configuration.
 func (d Dialect) String() string { return dialects[d] }
 
-// ParseDialect reads a dialect's name. The error lists all names.
-func ParseDialect(name string) (Dialect, error) {
-	i, err := parseName("dialect", name, dialects)
-	return Dialect(i), err
-}
+// DialectNames lists the names of the dialects; a dialect is its index.
+func DialectNames() []string { return slices.Clone(dialects) }
 
 // Format is the form of a refusal's body.
 type Format uint8
@@ -69,20 +63,8 @@ const (
 
 var formats = []string{JSON: "json", Problem: "problem", Custom: "custom"}
 
-// String gives the name that ParseFormat reads.
+// String gives the name in a configuration.
 func (f Format) String() string { return formats[f] }
 
-// ParseFormat reads a format's name. The error lists all names.
-func ParseFormat(name string) (Format, error) {
-	i, err := parseName("format", name, formats)
-	return Format(i), err
-}
-
-func parseName(what, name string, names []string) (int, error) {
-	for i, n := range names {
-		if n == name {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("the %s %q is not known; write one of %s", what, name, strings.Join(names, ", "))
-}
+// FormatNames lists the names of the formats; a format is its index.
+func FormatNames() []string { return slices.Clone(formats) }

@@ -14,6 +14,8 @@ import (
 	"fmt"
 
 	"github.com/goccy/go-yaml"
+
+	"routelimit/bootstrap/yamltree"
 )
 
 // Names of the listeners and clusters that envoy.yaml declares and this package looks for.
@@ -32,7 +34,7 @@ type Config struct {
 func Parse(text []byte) (*Config, error) {
 	c := &Config{}
 	if err := yaml.Unmarshal(text, &c.root); err != nil {
-		return nil, notYAML(err)
+		return nil, yamltree.Explain(err)
 	}
 	if c.root == nil {
 		return nil, errors.New("the Envoy configuration is empty; start from envoy.yaml")
@@ -41,24 +43,7 @@ func Parse(text []byte) (*Config, error) {
 }
 
 // SyntaxError says where a file is not YAML.
-type SyntaxError struct {
-	Line, Column int // from 1
-	Reason       string
-}
-
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("not YAML: %s; correct it (line %d, column %d)", e.Reason, e.Line, e.Column)
-}
-
-// notYAML makes one sentence of the parser's error, which otherwise shows the lines around it.
-func notYAML(err error) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		position := at.GetToken().Position
-		return &SyntaxError{Line: position.Line, Column: position.Column, Reason: at.GetMessage()}
-	}
-	return &SyntaxError{Line: 1, Column: 1, Reason: err.Error()}
-}
+type SyntaxError = yamltree.SyntaxError
 
 // Bytes is the configuration as JSON, which Envoy reads as YAML too: no value depends on how a YAML writer quotes it.
 func (c *Config) Bytes() []byte {

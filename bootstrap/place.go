@@ -1,12 +1,10 @@
 package bootstrap
 
 import (
-	"fmt"
+	"encoding/json"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"routelimit/bootstrap/yamltree"
 )
 
 // Placed is a plugin configuration together with where it stands in the file.
@@ -33,102 +31,61 @@ func (p Placed) Place(line, column int) (fileLine, fileColumn int, exact bool) {
 // Policies finds every policy in a YAML file: the configurations of the plugins that Plugins would find and that are not
 // the gateway's. The file may hold several documents.
 func Policies(file []byte) ([]Placed, error) {
-	parsed, err := parser.ParseBytes(file, 0)
+	documents, err := yamltree.Parse(file)
 	if err != nil {
-		return nil, notYAML(err)
+		return nil, err
 	}
-	finder := &finder{lines: strings.Split(string(file), "\n")}
-	for _, doc := range parsed.Docs {
-		if doc.Body != nil {
-			ast.Walk(finder, doc.Body)
-		}
+	var found []Placed
+	for _, document := range documents {
+		document.Walk(func(typed *yamltree.Node) {
+			if p, ok := PlacePlugin(file, typed); ok && !p.Gateway() {
+				found = append(found, p)
+			}
+		})
 	}
-	return finder.found, finder.err
+	return found, nil
 }
 
-// finder visits every mapping of a file.
-type finder struct {
-	lines []string
-	found []Placed
-	err   error
+// PlacePlugin returns the plugin configuration in a filter's typed_config, if the filter is routelimit.
+func PlacePlugin(file []byte, typed *yamltree.Node) (Placed, bool) {
+	config := typed.At("config")
+	if config == nil || !strings.HasSuffix(typed.At("@type").Text(), "/"+wasmFilter) {
+		return Placed{}, false
+	}
+	m, _ := config.Value().(map[string]any)
+	if !ours(m) {
+		return Placed{}, false
+	}
+	placed := Placed{Text: Plugin{m}.Configuration(), line: config.Line, indent: -1}
+	if value := config.At("configuration", "value"); value != nil {
+		placed.line = value.Line
+		if value.Block > 0 {
+			placed = placeBlock(placed, value.Block, file)
+		}
+	}
+	return placed, true
 }
 
-// Visit is called by ast.Walk.
-func (f *finder) Visit(node ast.Node) ast.Visitor {
-	if config := child(node, "config"); config != nil && strings.HasSuffix(scalar(child(node, "@type")), "/"+wasmFilter) {
-		if err := f.add(config); err != nil && f.err == nil {
-			f.err = err
-		}
-	}
-	return f
-}
-
-// add records a plugin's configuration if the plugin is routelimit and not the gateway.
-func (f *finder) add(config ast.Node) error {
-	m := map[string]any{}
-	for _, key := range []string{"name", "vm_config", "configuration"} {
-		var value any
-		node := child(config, key)
-		if node == nil {
-			continue
-		}
-		if err := yaml.NodeToValue(node, &value); err != nil && key == "configuration" {
-			return fmt.Errorf("the plugin configuration at line %d cannot be read: %w; write it without aliases",
-				node.GetToken().Position.Line, err)
-		}
-		m[key] = value
-	}
-	plugin := Plugin{m}
-	if !ours(m) || plugin.Gateway() {
-		return nil
-	}
-	placed := Placed{Text: plugin.Configuration(), line: config.GetToken().Position.Line, indent: -1}
-	if value := child(child(config, "configuration"), "value"); value != nil {
-		placed.line = value.GetToken().Position.Line
-		if literal, ok := value.(*ast.LiteralNode); ok && strings.HasPrefix(literal.Start.Value, "|") {
-			placed = f.block(placed, literal.Start.Position.Line)
-		}
-	}
-	f.found = append(f.found, placed)
-	return nil
-}
-
-// block places the text of a block scalar, which starts on the line after its "|". It is set in by what the file's line
-// has more than the text's.
-func (f *finder) block(p Placed, header int) Placed {
+// placeBlock places the text of a block scalar, which starts on the line after its "|". It is set in by what the file's
+// line has more than the text's.
+func placeBlock(p Placed, header int, file []byte) Placed {
+	lines := strings.SplitN(string(file), "\n", header+2)
 	first, _, _ := strings.Cut(p.Text, "\n")
-	if header < len(f.lines) && strings.HasSuffix(strings.TrimSuffix(f.lines[header], "\r"), first) {
+	if header >= len(lines) {
+		return p
+	}
+	line := strings.TrimSuffix(lines[header], "\r")
+	if strings.HasSuffix(line, first) {
 		p.line = header + 1
-		p.indent = len(strings.TrimSuffix(f.lines[header], "\r")) - len(first)
+		p.indent = len(line) - len(first)
 	}
 	return p
 }
 
-// child is the value of a mapping's key; nil if there is none.
-func child(node ast.Node, key string) ast.Node {
-	var values []*ast.MappingValueNode
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode: // a mapping of one key
-		values = []*ast.MappingValueNode{n}
-	case *ast.AnchorNode:
-		return child(n.Value, key)
-	}
-	for _, v := range values {
-		if scalar(v.Key) == key {
-			return v.Value
-		}
-	}
-	return nil
-}
-
-// scalar is the text of a plain or quoted value.
-func scalar(node ast.Node) string {
-	if node == nil || node.GetToken() == nil {
-		return ""
-	}
-	return node.GetToken().Value
+// Gateway says that it is the link's gateway, which holds no policy.
+func (p Placed) Gateway() bool {
+	var c struct{ Role string }
+	return json.Unmarshal([]byte(p.Text), &c) == nil && c.Role == "gateway"
 }
 
 // Whole is a file that is nothing but a configuration.

@@ -80,10 +80,7 @@ func (p Plugin) SetConfiguration(raw string) {
 }
 
 // Gateway says that the plugin is the link's gateway and holds no policy.
-func (p Plugin) Gateway() bool {
-	var c struct{ Role string }
-	return json.Unmarshal([]byte(p.Configuration()), &c) == nil && c.Role == "gateway"
-}
+func (p Plugin) Gateway() bool { return Placed{Text: p.Configuration()}.Gateway() }
 
 // SetModule makes every plugin load another file.
 func (c *Config) SetModule(path string) error {

@@ -96,13 +96,13 @@ func (r *request) Late(i int, reply resp.Value) {
 
 // Resume settles a request that was held, after the last reply.
 func (r *request) Resume() {
+	current = r
+	defer r.settlePanic("a decision")
 	if !shim.SetEffectiveContext(r.id) {
 		r.resumeGone()
 		return
 	}
 	r.plugin.resumed++
-	current = r
-	defer r.settlePanic("a decision")
 	r.plugin.metrics.waited.Record(uint64(r.plugin.link.Waited(&r.ticket).Microseconds()))
 	if r.conclude() == pass {
 		shim.ContinueRequest()

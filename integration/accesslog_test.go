@@ -8,21 +8,19 @@ import (
 	"testing"
 )
 
+const decisionsLog = "decisions.log"
+
 // decisions writes what an access log can show of a decision into a file.
 var decisions = listen("decisions", `{"routes": {
 		"GET /login": {"on_error": "closed", "limits": [{"name": "per minute", "identity": "all", "limit": 1, "window": "24h"}]},
 		"GET /reads": {"identity": "all", "limit": 1, "window": "24h"}
 	}, "default": null}`,
 	func(manager tree) {
-		dir, err := dynamicFolder()
-		if err != nil {
-			panic(err) // startEnvoy has used it
-		}
 		manager["access_log"] = []any{tree{
 			"name": "envoy.access_loggers.file",
 			"typed_config": tree{
 				"@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
-				"path":  filepath.Join(dir, "decisions.log"),
+				"path":  filepath.Join(dynamicFolder, decisionsLog),
 				"log_format": tree{"text_format_source": tree{"inline_string": "%PATH(NQ)% %RESPONSE_CODE% %RESPONSE_CODE_DETAILS%" +
 					" %FILTER_STATE(wasm.routelimit.outcome:PLAIN)% %FILTER_STATE(wasm.routelimit.limit:PLAIN)%\n"}},
 			},
@@ -35,12 +33,10 @@ func TestAccessLogShowsTheDecision(t *testing.T) {
 	c.get("/login")
 	c.get("/login")
 	c.get("/other")
-	store.get(t).Kill()
+	restart := kill(t)
 	c.get("/login")
 	c.get("/reads")
-	if err := store.get(t).Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart()
 	want := []string{
 		"/login 200 via_upstream - -",
 		"/login 429 routelimit_refused{per_minute} refused per minute",
@@ -49,12 +45,8 @@ func TestAccessLogShowsTheDecision(t *testing.T) {
 		"/reads 200 via_upstream open -",
 		"",
 	}
-	dir, err := dynamicFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
 	eventually(t, "Envoy writes its log", func() error {
-		text, err := os.ReadFile(filepath.Join(dir, "decisions.log"))
+		text, err := os.ReadFile(filepath.Join(dynamicFolder, decisionsLog))
 		if err != nil {
 			return err
 		}

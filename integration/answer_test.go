@@ -57,14 +57,7 @@ func TestG14GRPCRefusalIsOneOfGRPC(t *testing.T) {
 func TestG14GRPCOnAClosedRouteIsUnavailableWhileRedisIsSilent(t *testing.T) {
 	e := fresh(t)
 	c := dial(t, e, public, "").http2()
-	if err := store.get(t).Pause(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.get(t).Resume(); err != nil {
-			t.Error(err)
-		}
-	})
+	pause(t)
 	a := c.send("POST", "/login", "\x00\x00\x00\x00\x00", "content-type", "application/grpc", "te", "trailers")
 	if a.status != http.StatusOK || a.number("grpc-status") != 14 || a.header.Get("grpc-message") != "rate limiter unavailable" || a.number("retry-after") != 5 {
 		t.Errorf("status %d, headers %v", a.status, a.header)

@@ -103,6 +103,12 @@ func (c *client) login(username string, h ...string) answer {
 		append([]string{"content-type", "application/json"}, h...)...)
 }
 
+// loginText is the text of a login.
+func loginText(body string) string {
+	return fmt.Sprintf("POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s",
+		len(body), body)
+}
+
 // raw sends a request as it is written, on a connection of its own.
 func (c *client) raw(text string) answer {
 	c.t.Helper()

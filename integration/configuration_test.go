@@ -60,9 +60,9 @@ func updated(limit string) *place {
 	return &place{name: "updated", policy: `{"default": {"identity": "all", "limit": ` + limit + `, "window": "24h", "algorithm": "fixed_window", "on_error": "closed"}}`}
 }
 
-// TestG31UpdatesUnderLoad replaces a listener's policy by a worse, a broken and a better one while requests come in. A
+// TestG31AndG32UpdatesUnderLoad replaces a listener's policy by a worse, a broken and a better one while requests come in. A
 // limit holds at any time, no request fails, and what was counted is kept.
-func TestG31UpdatesUnderLoad(t *testing.T) {
+func TestG31AndG32UpdatesUnderLoad(t *testing.T) {
 	e := fresh(t)
 	steadyWindow(t, store.get(t))
 	publishListener(t, updated("1000000"))
@@ -109,15 +109,6 @@ func TestG31UpdatesUnderLoad(t *testing.T) {
 	if err := differ(counts{"w86400": load.passed.Load()}, stored(t, store.get(t).Client(), "rl:{default|all}")); err != nil {
 		t.Errorf("of %d answers: %v", load.answered.Load(), err)
 	}
-}
-
-func stat(t *testing.T, e *servers.Envoy, name string) int64 {
-	t.Helper()
-	all, err := e.Stats(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all[name]
 }
 
 // load asks all the time, half of the requests on connections of their own: connections keep the configuration under

@@ -2,9 +2,9 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"routelimit/bootstrap"
@@ -20,53 +20,37 @@ const (
 )
 
 // dynamicFolder holds the files. All Envoys read the same.
-var dynamicFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "routelimit-dynamic-") })
+var dynamicFolder string
 
-// folder ends with the tests.
-type folder string
-
-func (f folder) Stop() { _ = os.RemoveAll(string(f)) } // temporary files; nothing depends on it
-
-// addDynamic makes an Envoy read its listeners from a file as well.
-func addDynamic(c *bootstrap.Config) error {
-	dir, err := dynamicFolder()
-	if err != nil {
-		return err
+// makeDynamicFolder makes the folder, with nothing in the files.
+func makeDynamicFolder() (remove func(), err error) {
+	if dynamicFolder, err = os.MkdirTemp("", "routelimit-integration-"); err != nil {
+		return nil, err
 	}
-	started = append(started, folder(dir))
-	for _, name := range []string{listenersFile, routesFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			if err := publish(name); err != nil {
-				return err
-			}
-		}
-	}
-	c.Root()["dynamic_resources"] = tree{"lds_config": fromFile(dir, listenersFile)}
-	return nil
+	return func() { os.RemoveAll(dynamicFolder) }, errors.Join(publish(listenersFile), publish(routesFile))
 }
 
-func fromFile(dir, name string) tree {
+// fromFile makes Envoy read a file and watch it.
+func fromFile(name string) tree {
 	return tree{
 		"resource_api_version": "V3",
-		"path_config_source":   tree{"path": filepath.Join(dir, name), "watched_directory": tree{"path": dir}},
+		"path_config_source": tree{
+			"path": filepath.Join(dynamicFolder, name), "watched_directory": tree{"path": dynamicFolder},
+		},
 	}
 }
 
 // publish puts resources into place all at once, as Envoy's file watch needs it.
 func publish(name string, resources ...tree) error {
-	dir, err := dynamicFolder()
-	if err != nil {
-		return err
-	}
 	text, err := json.Marshal(tree{"resources": append([]tree{}, resources...)})
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(dir, name+".part")
+	part := filepath.Join(dynamicFolder, name+".part")
 	if err := os.WriteFile(part, text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, filepath.Join(dir, name))
+	return os.Rename(part, filepath.Join(dynamicFolder, name))
 }
 
 // publishListener gives Envoy the place as a listener from the file.

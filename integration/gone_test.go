@@ -18,32 +18,20 @@ var waits = listen("waits", `{
 // Then Redis answers for those that have gone, and everybody else is served.
 func TestG35ClientsThatGoWhileRedisIsAsked(t *testing.T) {
 	e := fresh(t)
-	r := store.get(t)
 	c := dial(t, e, waits, "")
 	c.get("/") // opens the link
-	stats := func(name string) int64 {
-		t.Helper()
-		all, err := e.Stats(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all[name]
-	}
-	vms, connected := stats("wasm.envoy.wasm.runtime.v8.created"), stats("http.waits.downstream_cx_active")
-	requests := stats("http.waits.downstream_rq_total")
+	vms, connected := stat(t, e, "wasm.envoy.wasm.runtime.v8.created"), stat(t, e, "http.waits.downstream_cx_active")
+	requests := stat(t, e, "http.waits.downstream_rq_total")
 
-	if err := r.Pause(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Resume() })
+	resume := pause(t)
 	const each = 200
-	login := `{"username":"hush-k"}`
+	whole := loginText(`{"username":"hush-k"}`)
 	var gone []net.Conn
 	for range each {
 		for _, text := range []string{
 			"GET / HTTP/1.1\r\nhost: a\r\n\r\n",
-			fmt.Sprintf("POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(login), login),
-			fmt.Sprintf("POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(login), login[:3]),
+			whole,
+			whole[:len(whole)-3], // never sent to its end
 		} {
 			conn := c.connect()
 			fmt.Fprint(conn, text)
@@ -59,7 +47,7 @@ func TestG35ClientsThatGoWhileRedisIsAsked(t *testing.T) {
 		stay <- a
 	}()
 	eventually(t, "Envoy has all requests", func() error {
-		if n := stats("http.waits.downstream_rq_total") - requests; n != 3*each+1 {
+		if n := stat(t, e, "http.waits.downstream_rq_total") - requests; n != 3*each+1 {
 			return fmt.Errorf("%d requests", n)
 		}
 		return nil
@@ -68,14 +56,12 @@ func TestG35ClientsThatGoWhileRedisIsAsked(t *testing.T) {
 		conn.Close()
 	}
 	eventually(t, "Envoy notices that they have gone", func() error {
-		if n := stats("http.waits.downstream_cx_active") - connected; n != 0 {
+		if n := stat(t, e, "http.waits.downstream_cx_active") - connected; n != 0 {
 			return fmt.Errorf("%d connections", n)
 		}
 		return nil
 	})
-	if err := r.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	resume()
 	if a := <-stay; a.status != 200 {
 		t.Errorf("the request that stayed: status %d %s", a.status, a.body)
 	}
@@ -87,7 +73,7 @@ func TestG35ClientsThatGoWhileRedisIsAsked(t *testing.T) {
 	if n := upstream.get(t).Started(); n != 102 {
 		t.Errorf("the upstream saw %d requests, want 102: nothing of those that have gone", n)
 	}
-	if n := stats("wasm.envoy.wasm.runtime.v8.created"); n != vms {
+	if n := stat(t, e, "wasm.envoy.wasm.runtime.v8.created"); n != vms {
 		t.Errorf("%d VMs were made, %d before: one died", n, vms)
 	}
 }

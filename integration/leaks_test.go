@@ -81,7 +81,8 @@ func checkMetrics(ctx context.Context, e *servers.Envoy) error {
 		return err
 	}
 	if n := stats["wasmcustom.routelimit_panics_total"]; n != 0 {
-		return fmt.Errorf("the module in the Envoy at %s panicked %d times; see its log %s", e.AdminURL(), n, e.LogFile())
+		_, first, _ := strings.Cut(e.Log(), "recovered panic")
+		return fmt.Errorf("the module panicked %d times, first %.2000s", n, first)
 	}
 	for name, n := range stats {
 		if strings.Contains(name, "vm_reload") && n != 0 {

@@ -90,7 +90,8 @@ func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bo
 		}
 		add(c, "listeners", l)
 	}
-	return c, addDynamic(c)
+	c.Root()["dynamic_resources"] = tree{"lds_config": fromFile(listenersFile)}
+	return c, nil
 }
 
 func add(c *bootstrap.Config, kind string, one tree) {

@@ -16,6 +16,12 @@ import (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	remove, err := makeDynamicFolder()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "before the tests: %v\n", err)
+		return 1
+	}
+	defer remove()
 	defer stopShared()
 	code := m.Run()
 	if err := checkWhatIsLeft(context.Background()); err != nil {

@@ -14,11 +14,7 @@ var byRoutes = listen("by_routes", `{
 	"default": {"identity": "all", "limit": 500, "window": "24h", "on_error": "closed"}}`,
 	func(manager tree) {
 		delete(manager, "route_config")
-		dir, err := dynamicFolder()
-		if err != nil {
-			panic(err) // startEnvoy has used it
-		}
-		manager["rds"] = tree{"route_config_name": "by_routes", "config_source": fromFile(dir, routesFile)}
+		manager["rds"] = tree{"route_config_name": "by_routes", "config_source": fromFile(routesFile)}
 	})
 
 // routesWith are Envoy's routes as an operator writes them. The limit of an account is to be filled in.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,4 +89,32 @@ func steadyWindow(t *testing.T, r *servers.Redis) {
 		}
 		return nil
 	})
+}
+
+// pause freezes the store until resume is called, or the test ends: its connections stay open and nothing is answered.
+func pause(t *testing.T) (resume func()) {
+	t.Helper()
+	if err := store.get(t).Pause(); err != nil {
+		t.Fatal(err)
+	}
+	resume = sync.OnceFunc(func() {
+		if err := store.get(t).Resume(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(resume)
+	return resume
+}
+
+// kill ends the store until restart is called, or the test ends. It starts with nothing in it.
+func kill(t *testing.T) (restart func()) {
+	t.Helper()
+	store.get(t).Kill()
+	restart = sync.OnceFunc(func() {
+		if err := store.get(t).Restart(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(restart)
+	return restart
 }

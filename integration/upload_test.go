@@ -18,7 +18,6 @@ import (
 
 // uploads has a route of each kind: without limits, limited without the body, and limited by something in the body.
 var uploads = listen("uploads", `{
-	"body": {"timeout": "300ms"},
 	"identities": {"username": {"from": "body:username", "fold": true, "secret": true}},
 	"routes": {
 		"POST /free":  {"limits": []},
@@ -196,10 +195,15 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+var stalls = listen("stalls", `{
+	"body": {"timeout": "300ms"},
+	"identities": {"username": {"from": "body:username", "secret": true}},
+	"default": {"on_error": "closed", "identity": "username", "limit": 1, "window": "24h"}}`)
+
 // TestBodyThatStallsIsDecidedWithout sends a part of a body and then nothing until the policy's body timeout is over.
 func TestBodyThatStallsIsDecidedWithout(t *testing.T) {
 	e := fresh(t)
-	c := dial(t, e, uploads, "127.0.0.9")
+	c := dial(t, e, stalls, "127.0.0.9")
 	body := `{"username":"hush-ivan"}`
 	stall := func() net.Conn {
 		conn := c.connect()
@@ -218,7 +222,7 @@ func TestBodyThatStallsIsDecidedWithout(t *testing.T) {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
 	checkArrived(t, int64(len(body)), sha(body))
-	if err := differ([]string{"rl:{POST:/once|ip:127.0.0.9}"}, keysNow(t)); err != nil {
+	if err := differ([]string{"rl:{default|ip:127.0.0.9}"}, keysNow(t)); err != nil {
 		t.Error(err)
 	}
 

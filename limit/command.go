@@ -12,27 +12,35 @@ import (
 // key is the identity's hash. nowMS is 0 in production, where the script reads Redis' own clock; a test puts its time
 // there, in ms since the epoch. It is the fifth element of the command. There must be at least one charge.
 func AppendDecide(dst, key []byte, nowMS int64, charges []Charge) []byte {
-	dst = appendCall(dst, decideSHA, key, 1+5*len(charges))
+	dst = appendCall(dst, decideHead, key, 1+5*len(charges))
 	dst = resp.AppendBulkInt(dst, nowMS)
 	for i := range charges {
-		l := charges[i].Limit
-		cost, refill := shared(charges, i)
-		dst = appendField(dst, l)
-		switch l.Algorithm {
-		case SlidingWindow:
-			dst = resp.AppendBulk(dst, "sliding")
-		case FixedWindow:
-			dst = resp.AppendBulk(dst, "fixed")
-		case SlidingLog:
-			dst = resp.AppendBulk(dst, "log")
-		default:
-			dst = resp.AppendBulkInt(dst, l.capacity())
+		if c := &charges[i]; c.alone != "" && !sharing(charges, i) {
+			dst = append(dst, c.alone...)
+			continue
 		}
-		dst = resp.AppendBulkInt(dst, refill)
-		dst = resp.AppendBulkInt(dst, l.windowMS())
-		dst = resp.AppendBulkInt(dst, cost)
+		cost, refill := shared(charges, i)
+		dst = appendArguments(dst, charges[i].Limit, cost, refill)
 	}
 	return dst
+}
+
+// appendArguments appends what decide.lua is told about one limit.
+func appendArguments(dst []byte, l *Limit, cost, refill int64) []byte {
+	dst = appendField(dst, l)
+	switch l.Algorithm {
+	case SlidingWindow:
+		dst = resp.AppendBulk(dst, "sliding")
+	case FixedWindow:
+		dst = resp.AppendBulk(dst, "fixed")
+	case SlidingLog:
+		dst = resp.AppendBulk(dst, "log")
+	default:
+		dst = resp.AppendBulkInt(dst, l.capacity())
+	}
+	dst = resp.AppendBulkInt(dst, refill)
+	dst = resp.AppendBulkInt(dst, l.windowMS())
+	return resp.AppendBulkInt(dst, cost)
 }
 
 // AppendRefund appends the command that takes back what a call charged: chargedAtMS is its Decision.AtMS, and charges
@@ -45,7 +53,7 @@ func AppendRefund(dst, key []byte, chargedAtMS, nowMS int64, charges []Charge) [
 			fields++
 		}
 	}
-	dst = appendCall(dst, refundSHA, key, 2+4*fields)
+	dst = appendCall(dst, refundHead, key, 2+4*fields)
 	dst = resp.AppendBulkInt(dst, nowMS)
 	dst = resp.AppendBulkInt(dst, chargedAtMS)
 	for i := range charges {
@@ -85,12 +93,16 @@ func AppendEval(dst, evalsha []byte) []byte {
 // evalshaHead stands between a command's count of elements and its SHA.
 var evalshaHead = []byte("\r\n$7\r\nEVALSHA\r\n$40\r\n")
 
+// What stands between the count of elements and the key: EVALSHA, the script, and that there is one key.
+const (
+	decideHead = "$7\r\nEVALSHA\r\n$40\r\n" + decideSHA + "\r\n$1\r\n1\r\n"
+	refundHead = "$7\r\nEVALSHA\r\n$40\r\n" + refundSHA + "\r\n$1\r\n1\r\n"
+)
+
 // appendCall begins EVALSHA with one key and so many arguments.
-func appendCall(dst []byte, sha string, key []byte, args int) []byte {
+func appendCall(dst []byte, head string, key []byte, args int) []byte {
 	dst = resp.AppendArray(dst, 4+args)
-	dst = resp.AppendBulk(dst, "EVALSHA")
-	dst = resp.AppendBulk(dst, sha)
-	dst = resp.AppendBulk(dst, "1")
+	dst = append(dst, head...)
 	return resp.AppendBulk(dst, key)
 }
 

@@ -163,3 +163,17 @@ func TestDecisionRunsFourCommands(t *testing.T) {
 		}
 	})
 }
+
+func TestPreparedChargesGiveTheSameCommand(t *testing.T) {
+	minute, alike, hour := &Limit{Limit: 10, Window: time.Minute}, &Limit{Limit: 3, Window: time.Minute, Algorithm: FixedWindow}, &Limit{Limit: 5, Window: time.Hour, Algorithm: TokenBucket, Burst: 7}
+	for name, limits := range map[string][]*Limit{"alone": {minute}, "apart": {minute, hour}, "sharing": {minute, hour, alike}} {
+		var plain, prepared []Charge
+		for i, l := range limits {
+			plain = append(plain, Charge{Limit: l, Cost: int64(i + 1)})
+			prepared = append(prepared, NewCharge(l, int64(i+1)))
+		}
+		if got, want := string(AppendDecide(nil, []byte("k"), 0, prepared)), string(AppendDecide(nil, []byte("k"), 0, plain)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

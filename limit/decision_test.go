@@ -202,7 +202,7 @@ func TestDecisionChargedNamesWhatWasCounted(t *testing.T) {
 		{Decision{Allowed: true, Verdicts: []Verdict{{Pass: true}, {}}}, charges[:1]},
 		{Decision{Verdicts: []Verdict{{}, {Pass: true}}}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, tt.d.Charged(nil, charges)); diff != "" {
+		if diff := cmp.Diff(tt.want, tt.d.Charged(nil, charges), cmp.AllowUnexported(Charge{})); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.d, diff)
 		}
 	}

@@ -59,6 +59,20 @@ func shared(charges []Charge, i int) (cost, refill int64) {
 	return cost, refill
 }
 
+// sharing says that another charge has the same field as charge i.
+func sharing(charges []Charge, i int) bool {
+	if len(charges) == 1 {
+		return false
+	}
+	own := charges[i].Limit.field()
+	for j := range charges {
+		if j != i && charges[j].Limit.field() == own {
+			return true
+		}
+	}
+	return false
+}
+
 // repeated says that an earlier charge has the same field as charge i.
 func repeated(charges []Charge, i int) bool {
 	own := charges[i].Limit.field()

@@ -3,6 +3,7 @@ package policy
 import (
 	"strings"
 
+	"routelimit/limit"
 	"routelimit/policy/strictjson"
 )
 
@@ -45,6 +46,7 @@ func (r *Route) finish(p *Policy, template, key string) {
 			Route: key, Limit: l.Name, Identity: l.Identity.String(),
 			Algorithm: l.Algorithm.String(), Window: strictjson.FormatDuration(l.Window),
 		}
+		l.charge = limit.NewCharge(&l.Limit, l.Cost)
 		l.setKeyHead(p.Redis.KeyPrefix)
 
 		source := keySource{l.keyHead, l.Labels.Identity}

@@ -19,6 +19,7 @@ type Limit struct {
 	Route  *Route // the route it belongs to
 	Labels Labels
 
+	charge  limit.Charge
 	keyHead string // "rl:{POST:/login|"; without the Envoy route's name where keyPerRoute
 	// keyPerRoute puts the name of Envoy's own route behind keyHead.
 	keyPerRoute bool

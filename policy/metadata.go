@@ -30,7 +30,12 @@ func (p *Policy) FromRouteMetadata(metadata []byte) (*Route, error) {
 	if err != nil {
 		return nil, Errors{{Path: "metadata", Message: err.Error()}}
 	}
+	return p.ParseMetadata(text)
+}
 
+// ParseMetadata reads what stands in the namespace, in JSON and whatever the
+// mode. The error is that of FromRouteMetadata.
+func (p *Policy) ParseMetadata(text []byte) (*Route, error) {
 	document := strictjson.Parse(text)
 	r := &reader{policy: p, document: document, expressions: map[string]*identity.Expr{}}
 	var found *Route
@@ -46,9 +51,9 @@ func (p *Policy) FromRouteMetadata(metadata []byte) (*Route, error) {
 func (r *reader) readMetadataRoute(n *strictjson.Node) *Route {
 	d := r.readRoute(n, metadataFields)
 	if d.template == nil {
-		n.Fail(`"route" is missing; write what the limits are for, such as "route": "POST /login"`)
 		return nil
 	}
+	d.template.StatePattern(prose(routePattern))
 	text, ok := d.template.Text()
 	if !ok {
 		return nil

@@ -117,7 +117,7 @@ func TestBadRouteMetadataSaysWhereAndWhat(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		"empty":    {metadataOf(t, map[string]map[string]any{"routelimit": {}}), "metadata.routelimit: there is no limit; write \"limit\" and \"window\", or \"limits\": [] for a route without any\nmetadata.routelimit: \"route\" is missing; write what the limits are for, such as \"route\": \"POST /login\""},
+		"empty":    {metadataOf(t, map[string]map[string]any{"routelimit": {}}), "metadata.routelimit: \"route\" is missing; write what the limits are for, such as \"route\": \"POST /login\"\nmetadata.routelimit: there is no limit; write \"limit\" and \"window\", or \"limits\": [] for a route without any"},
 		"no route": {metadataOf(t, map[string]map[string]any{"routelimit": {"limits": []any{}}}), `metadata.routelimit: "route" is missing; write what the limits are for, such as "route": "POST /login"`},
 		"bad route": {metadataOf(t, map[string]map[string]any{"routelimit": {"limits": []any{}, "route": "/login"}}),
 			`metadata.routelimit.route: "/login" has no method; write a method, one blank and a path, such as "GET /users/:id", or "* /users/:id" for any method`},

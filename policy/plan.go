@@ -49,7 +49,7 @@ func (r *Route) Plan(req *identity.Request, p *Plan) {
 
 		g := &p.Groups[where.group]
 		g.Limits = append(g.Limits, l)
-		g.Charges = append(g.Charges, limit.Charge{Limit: &l.Limit, Cost: l.Cost})
+		g.Charges = append(g.Charges, l.charge)
 		g.IdentityUsed = append(g.IdentityUsed, where.used)
 	}
 }

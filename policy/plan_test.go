@@ -82,7 +82,8 @@ func TestPlanTellsIdentityAndCharges(t *testing.T) {
 	if diff := cmp.Diff([]string{"ip", "ip"}, g.IdentityUsed); diff != "" {
 		t.Error(diff)
 	}
-	want := []limit.Charge{{Limit: &p.Routes[0].Limits[0].Limit, Cost: 3}, {Limit: &p.Routes[0].Limits[1].Limit, Cost: 1}}
+	limits := p.Routes[0].Limits
+	want := []limit.Charge{limit.NewCharge(&limits[0].Limit, 3), limit.NewCharge(&limits[1].Limit, 1)}
 	for i := range want {
 		if g.Charges[i] != want[i] {
 			t.Errorf("charge %d: got %+v, want %+v", i, g.Charges[i], want[i])

@@ -50,6 +50,9 @@ type Policy struct {
 	ignoreCase  bool        // of paths
 }
 
+// Definitions returns who callers are, for those who explain it.
+func (p *Policy) Definitions() *identity.Definitions { return p.definitions }
+
 // Mode says what becomes of a decision.
 type Mode uint8
 

@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	mostLimit  = 1<<53 - 1 // the largest integer that Redis' Lua holds exactly
-	mostCost   = 1_000_000
-	mostWindow = 365 * 24 * time.Hour
-	maxName    = 64
+	mostLimit = 1<<53 - 1 // the largest integer that Redis' Lua holds exactly
+	mostCost  = 1_000_000
+	maxName   = 64
 )
 
 // limitDraft is a limit that is being read, with the places of what is checked
@@ -20,36 +19,86 @@ type limitDraft struct {
 	reader *reader
 	limit  *Limit
 
-	name, identity, quota, window, burst, cost *strictjson.Node
+	quota, window, burst *strictjson.Node
 }
 
 var limitFields = []strictjson.Field[limitDraft]{
-	{Name: "name", Read: (*limitDraft).readName},
-	{Name: "identity", Read: (*limitDraft).readIdentity},
-	{Name: "limit", Read: (*limitDraft).readQuota},
-	{Name: "window", Read: func(d *limitDraft, n *strictjson.Node) {
-		d.window = n
-		d.limit.Window, _ = n.Duration(time.Second, mostWindow)
-	}},
-	{Name: "algorithm", Read: func(d *limitDraft, n *strictjson.Node) {
-		names := limit.AlgorithmNames()
-		choice, _ := n.OneOf(names...)
-		d.limit.Algorithm, _ = limit.ParseAlgorithm(names[choice])
-	}},
-	{Name: "burst", Read: func(d *limitDraft, n *strictjson.Node) {
-		d.burst = n
-		d.limit.Burst, _ = n.Whole(1, mostLimit)
-	}},
-	{Name: "cost", Read: (*limitDraft).readCost},
-	{Name: "shadow", Read: func(d *limitDraft, n *strictjson.Node) { d.limit.Shadow, _ = n.Bool() }},
-	{Name: "bucket", Read: func(d *limitDraft, n *strictjson.Node) { d.limit.Bucket = readLabel(n) }},
-	{Name: "count", Read: (*limitDraft).readCount},
+	{
+		Name: "name", Read: (*limitDraft).readName,
+		Doc: prose("what the limit is called in metrics, logs and headers, unique in its route whatever the letter case; " +
+			"if not set, the text of its identity, with the window behind it where there are two"),
+		Example: prose(`"per minute"`),
+	},
+	{
+		Name: "identity", Read: (*limitDraft).readIdentity,
+		Missing: `write who shares a count, such as "identity": "ip", or "all" for everybody`,
+		Doc: prose("who shares a count: names with `+` between them are all needed, of alternatives with `|` between them the first counts that is present. " +
+			"`ip` is the client's address, `all` everybody. Where nothing is present, `ip` counts"),
+		Example: prose(`"user_id|ip"`),
+	},
+	{
+		Name: "limit", Read: (*limitDraft).readQuota,
+		Missing: `write how many requests pass in a window, such as "limit": 100`,
+		Doc: prose("how many requests pass in a window, more exactly how much cost; 0 refuses every request without asking Redis. " +
+			"Multiplied by the window in ms it must stay below 2^53, and a sliding log takes at most 1,000"),
+		Example: prose(`100`),
+	},
+	{
+		Name: "window",
+		Read: func(d *limitDraft, n *strictjson.Node) {
+			d.window = n
+			d.limit.Window, _ = n.Duration(limit.MinWindow, limit.MaxWindow)
+		},
+		Missing: `write a duration, such as "window": "1m"`,
+		Doc:     prose("the time in which `limit` holds, a whole number of seconds"),
+		Example: prose(`"1h30m"`),
+	},
+	{
+		Name: "algorithm",
+		Read: func(d *limitDraft, n *strictjson.Node) {
+			names := limit.AlgorithmNames()
+			choice, _ := n.OneOf(names...)
+			d.limit.Algorithm, _ = limit.ParseAlgorithm(names[choice])
+		},
+		Doc:     prose("how it is counted; see algorithms.md"),
+		Default: prose(`"sliding_window"`), Example: prose(`"token_bucket"`),
+	},
+	{
+		Name: "burst",
+		Read: func(d *limitDraft, n *strictjson.Node) {
+			d.burst = n
+			d.limit.Burst, _ = n.Whole(1, mostLimit)
+		},
+		Doc:     prose("how many tokens a token bucket holds, so how much passes at once; if not set, as many as `limit`"),
+		Example: prose(`20`),
+	},
+	{
+		Name: "cost", Read: (*limitDraft).readCost,
+		Doc:     prose("how much of the limit one request takes"),
+		Default: prose(`1`), Example: prose(`5`),
+	},
+	{
+		Name: "shadow", Read: func(d *limitDraft, n *strictjson.Node) { d.limit.Shadow, _ = n.Bool() },
+		Doc:     prose("whether the limit refuses nobody and only counts, on its own, what it would have refused"),
+		Default: prose(`false`), Example: prose(`true`),
+	},
+	{
+		Name: "bucket", Read: func(d *limitDraft, n *strictjson.Node) { d.limit.Bucket = readLabel(n) },
+		Doc:     prose("a name: limits with the same one, on whatever route, share their counts; if not set, the route has its own"),
+		Example: prose(`"search"`),
+	},
+	{
+		Name: "count", Read: (*limitDraft).readCount,
+		Doc: prose("only responses with these status codes stay counted, the others are given back; if not set, all. " +
+			"A client that leaves before the response stays counted"),
+		Example: prose(`[401, 403]`),
+	},
 	{Name: "enforce_percent", Read: unsupported[limitDraft]},
 	{Name: "lease", Read: unsupported[limitDraft]},
 }
 
 func (d *limitDraft) readName(n *strictjson.Node) {
-	d.name = n
+	n.StatePattern(prose("^[A-Za-z0-9_.:/|+-]([A-Za-z0-9_.:/|+ -]{0,62}[A-Za-z0-9_.:/|+-])?$"))
 	text, ok := n.Text()
 	if ok && !isLimitName(text) {
 		n.Fail(`%s is no name for a limit; write 1 to %d letters, digits, blanks and any of "._:/|+-", no blank at either end`, n.Show(), maxName)
@@ -75,7 +124,7 @@ func isLimitName(text string) bool {
 }
 
 func (d *limitDraft) readIdentity(n *strictjson.Node) {
-	d.identity = n
+	n.StatePattern(prose("^[a-z][a-z0-9_]*([+|][a-z][a-z0-9_]*)*$"))
 	text, ok := n.Text()
 	if !ok {
 		return
@@ -102,7 +151,6 @@ func (d *limitDraft) readQuota(n *strictjson.Node) {
 }
 
 func (d *limitDraft) readCost(n *strictjson.Node) {
-	d.cost = n
 	if n.Kind() == strictjson.String {
 		n.Fail("a cost that a header gives is not supported yet; write a number")
 		return
@@ -111,6 +159,10 @@ func (d *limitDraft) readCost(n *strictjson.Node) {
 }
 
 func (d *limitDraft) readCount(n *strictjson.Node) {
+	n.State(func(f *strictjson.Facts) {
+		f.LeastItems = 1
+		f.Unique = true
+	})
 	statuses := n.Elements("[401, 403]")
 	if n.Kind() == strictjson.Array && len(statuses) == 0 {
 		n.Fail("the list is empty, so nothing would stay counted; write status codes, such as [401, 403], or remove it")
@@ -129,7 +181,7 @@ func (r *reader) readLimit(n *strictjson.Node) *Limit {
 	d := r.newLimit()
 	before := r.document.Count()
 	if strictjson.ReadObject(n, &d, limitFields) {
-		d.finish(n, before)
+		d.finish(before)
 	}
 	return d.limit
 }
@@ -138,19 +190,10 @@ func (r *reader) newLimit() limitDraft {
 	return limitDraft{reader: r, limit: &Limit{Cost: 1}}
 }
 
-// finish checks what concerns several fields. n is the object they stand in,
-// before the number of problems when their reading began.
-func (d *limitDraft) finish(n *strictjson.Node, before int) {
+// finish checks what concerns several fields. before is the number of problems
+// when their reading began.
+func (d *limitDraft) finish(before int) {
 	l := d.limit
-	if d.identity == nil {
-		n.Fail(`"identity" is missing; write who shares a count, such as "identity": "ip", or "all" for everybody`)
-	}
-	if d.quota == nil {
-		n.Fail(`"limit" is missing; write how many requests pass in a window, such as "limit": 100`)
-	}
-	if d.window == nil {
-		n.Fail(`"window" is missing; write a duration, such as "window": "1m"`)
-	}
 	if d.burst != nil && l.Algorithm != limit.TokenBucket {
 		d.burst.FailName(`only "token_bucket" has a burst; remove it, or write "algorithm": "token_bucket"`)
 	}

@@ -23,30 +23,57 @@ type routeDraft struct {
 
 // routeFields are those of a route and, for a route with one limit, of that.
 var routeFields = append([]strictjson.Field[routeDraft]{
-	{Name: "on_error", Read: (*routeDraft).readOnError},
-	{Name: "exempt", Read: (*routeDraft).readExempt},
-	{Name: "limits", Read: func(d *routeDraft, n *strictjson.Node) { d.limits = n }},
+	{
+		Name: "on_error", Read: (*routeDraft).readOnError,
+		Doc:     prose("what becomes of a request that Redis could not decide: `open` lets it pass, marked, `closed` answers 503"),
+		Default: prose(`"open"`), Example: prose(`"closed"`),
+	},
+	{
+		Name: "exempt", Read: (*routeDraft).readExempt,
+		Doc:     prose("addresses and networks that are neither counted nor refused"),
+		Default: prose(`[]`), Example: prose(`["10.0.0.0/8", "2001:db8::/32"]`),
+	},
+	{
+		Name: "limits", Read: func(d *routeDraft, n *strictjson.Node) { d.limits = n },
+		Doc: prose("several limits, of which each has to let a request pass, in the place of one whose fields stand in the route itself. " +
+			"An empty list: the route is known, and unlimited"),
+		Example: prose(`[{"identity": "ip", "limit": 5, "window": "1s"}, {"identity": "ip", "limit": 100, "window": "1m"}]`),
+	},
 }, onlyLimitFields()...)
 
 // fallbackFields are those of the default.
 var fallbackFields = append([]strictjson.Field[routeDraft]{
-	{Name: "per", Read: func(d *routeDraft, n *strictjson.Node) {
-		_, d.route.PerEnvoyRoute = n.OneOf("envoy_route")
-	}},
+	{
+		Name: "per",
+		Read: func(d *routeDraft, n *strictjson.Node) {
+			_, d.route.PerEnvoyRoute = n.OneOf("envoy_route")
+		},
+		Doc:     prose("`envoy_route` gives the requests of each of Envoy's own routes, by its name, counts of their own; if not set, they share"),
+		Example: prose(`"envoy_route"`),
+	},
 }, routeFields...)
 
 // metadataFields are those of a route in the metadata of Envoy's own route.
 var metadataFields = append([]strictjson.Field[routeDraft]{
-	{Name: "route", Read: func(d *routeDraft, n *strictjson.Node) { d.template = n }},
+	{
+		Name: "route", Read: func(d *routeDraft, n *strictjson.Node) { d.template = n },
+		Missing: `write what the limits are for, such as "route": "POST /login"`,
+		Doc:     prose("the `METHOD template` that stands in keys, metrics and logs. Which requests the route is for, Envoy decides"),
+		Example: prose(`"POST /login"`),
+	},
 }, routeFields...)
 
+// onlyLimitFields are those of a limit, to be read into a route.
 func onlyLimitFields() []strictjson.Field[routeDraft] {
 	var fields []strictjson.Field[routeDraft]
 	for _, field := range limitFields {
-		fields = append(fields, strictjson.Field[routeDraft]{Name: field.Name, Read: func(d *routeDraft, n *strictjson.Node) {
-			d.onlyFields = append(d.onlyFields, n)
-			field.Read(&d.only, n)
-		}})
+		fields = append(fields, strictjson.Field[routeDraft]{
+			Name: field.Name, Doc: field.Doc, Default: field.Default, Example: field.Example,
+			Read: func(d *routeDraft, n *strictjson.Node) {
+				d.onlyFields = append(d.onlyFields, n)
+				field.Read(&d.only, n)
+			},
+		})
 	}
 	return fields
 }
@@ -63,12 +90,16 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 	case d.limits == nil && len(d.onlyFields) == 0:
 		n.Fail(`there is no limit; write "limit" and "window", or "limits": [] for a route without any`)
 	case d.limits == nil:
-		d.only.finish(n, before)
+		for _, field := range limitFields {
+			n.Require(field.Name, field.Missing)
+		}
+		d.only.finish(before)
 		d.route.Limits = []*Limit{d.only.limit}
 	default:
 		for _, field := range d.onlyFields {
 			field.FailName(`it stands beside "limits"; move it into that list`)
 		}
+		d.limits.State(func(f *strictjson.Facts) { f.MostItems = mostLimits })
 		places = d.limits.Elements(`[{"identity": "ip", "limit": 100, "window": "1m"}]`)
 		if len(places) > mostLimits {
 			d.limits.Fail("there are %d limits; write at most %d for one route", len(places), mostLimits)
@@ -95,6 +126,7 @@ func (d *routeDraft) readOnError(n *strictjson.Node) {
 
 func (d *routeDraft) readExempt(n *strictjson.Node) {
 	for _, element := range n.Elements(`["10.0.0.0/8"]`) {
+		element.StatePattern(prose("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"))
 		text, ok := element.Text()
 		if !ok {
 			continue
@@ -118,8 +150,9 @@ func (d *routeDraft) readExempt(n *strictjson.Node) {
 func parsePrefix(text string) (netip.Prefix, bool) {
 	if !strings.Contains(text, "/") {
 		address, err := netip.ParseAddr(text)
+		zone := address.Zone() // Unmap drops it
 		address = address.Unmap()
-		return netip.PrefixFrom(address, address.BitLen()), err == nil && address.Zone() == ""
+		return netip.PrefixFrom(address, address.BitLen()), err == nil && zone == ""
 	}
 	prefix, err := netip.ParsePrefix(text)
 	return prefix, err == nil && !prefix.Addr().Is4In6()
@@ -134,6 +167,7 @@ func looksLikeIdentity(text string) bool {
 // readRoutes reads all routes and indexes them.
 func (r *reader) readRoutes(n *strictjson.Node) {
 	p := r.policy
+	n.State(func(f *strictjson.Facts) { f.Names = prose(routePattern) })
 	nodes := n.Members(`{"POST /login": {"identity": "ip", "limit": 10, "window": "5m"}}`)
 	for i, member := range nodes {
 		d := r.readRoute(member, routeFields)
@@ -151,6 +185,11 @@ func (r *reader) readRoutes(n *strictjson.Node) {
 		nodes[hidden.Value].FailName("no request gets here, since %s take them all; remove one of them", showPatterns(hidden.By))
 	}
 }
+
+// routePattern is a regular expression of what route.ParsePattern takes, and of
+// little else.
+const routePattern = `^(\*|[A-Za-z][A-Za-z0-9_-]{0,31}) [A-Za-z0-9_.-]{0,253}` +
+	`(([/\\](:[A-Za-z][A-Za-z0-9_]{0,63}|\{[A-Za-z][A-Za-z0-9_]{0,63}\}|[^/\\\s?#*{}:][^/\\\s?#*{}]*)?)+([/\\]+\*)?|[/\\]+\*)[/\\]*$`
 
 func (r *reader) parsePattern(text string) (route.Pattern, error) {
 	pattern, err := route.ParsePattern(text)
@@ -182,7 +221,7 @@ func (r *reader) readFallback(s *sections) {
 	switch {
 	case s.fallback == nil && s.routes != nil && !refuse:
 		s.routes.FailName(`a "default" is missing beside them; write a limit for all other requests, or "default": null to leave them unlimited`)
-	case s.fallback != nil && s.fallback.Kind() != strictjson.Null:
+	case s.fallback != nil && !s.fallback.IsNull():
 		d := r.readRoute(s.fallback, fallbackFields)
 		d.route.finish(p, "", fallbackKey)
 		p.Default = d.route

@@ -5,18 +5,6 @@ import (
 	"routelimit/policy/strictjson"
 )
 
-func readDialect(n *strictjson.Node, style *answer.Style) {
-	name, ok := n.Text()
-	if !ok {
-		return
-	}
-	dialect, err := answer.ParseDialect(name)
-	if err != nil {
-		n.Fail("%v", err)
-	}
-	style.Dialect = dialect
-}
-
 // responseDraft is a response section, with what is checked across its fields.
 type responseDraft struct {
 	style                     *answer.Style
@@ -24,29 +12,54 @@ type responseDraft struct {
 }
 
 var responseFields = []strictjson.Field[responseDraft]{
-	{Name: "status", Read: func(d *responseDraft, n *strictjson.Node) {
-		status, ok := n.Whole(0, 999)
-		if err := answer.CheckStatus(status); ok && err != nil {
-			n.Fail("%v", err)
-		}
-		d.style.Status = uint32(status)
-	}},
-	{Name: "format", Read: func(d *responseDraft, n *strictjson.Node) {
-		d.format = n
-		name, ok := n.Text()
-		if !ok {
-			return
-		}
-		format, err := answer.ParseFormat(name)
-		if err != nil {
-			n.Fail("%v", err)
-		}
-		d.style.Format = format
-	}},
-	{Name: "body", Read: func(d *responseDraft, n *strictjson.Node) { d.body = n; d.style.Body, _ = n.Text() }},
-	{Name: "content_type", Read: func(d *responseDraft, n *strictjson.Node) { d.contentType = n; d.style.ContentType, _ = n.Text() }},
-	{Name: "headers", Read: func(d *responseDraft, n *strictjson.Node) { readHeaders(n, d.style) }},
+	{
+		Name: "status",
+		Read: func(d *responseDraft, n *strictjson.Node) {
+			status, _ := n.Whole(answer.LeastStatus, answer.MostStatus)
+			d.style.Status = uint32(status)
+		},
+		Doc:     prose("the HTTP status of a refusal; gRPC callers get grpc-status 8 all the same"),
+		Default: prose(`429`), Example: prose(`503`),
+	},
+	{
+		Name: "format",
+		Read: func(d *responseDraft, n *strictjson.Node) {
+			d.format = n
+			format, _ := n.OneOf(answer.FormatNames()...)
+			d.style.Format = answer.Format(format)
+		},
+		Doc: prose("the body of a refusal: `json` is `{\"error\":\"rate_limited\",\"retryAfterSec\":N}`, `problem` is RFC 9457, " +
+			"`custom` what `body` says, and the default beside one"),
+		Default: prose(`"json"`), Example: prose(`"problem"`),
+	},
+	{
+		Name: "body", Read: func(d *responseDraft, n *strictjson.Node) { d.body = n; d.style.Body, _ = n.Text() },
+		Doc:     prose("a body of your own, of at most 16 KiB"),
+		Example: prose(`"slow down\n"`),
+	},
+	{
+		Name: "content_type",
+		Read: func(d *responseDraft, n *strictjson.Node) {
+			d.contentType = n
+			n.StatePattern(prose(headerValue))
+			d.style.ContentType, _ = n.Text()
+		},
+		Doc:     prose("of `body`"),
+		Default: prose(`"text/plain; charset=utf-8"`), Example: prose(`"text/html"`),
+	},
+	{
+		Name: "headers", Read: func(d *responseDraft, n *strictjson.Node) { readHeaders(n, d.style) },
+		Doc: prose("headers that every refusal carries, and every 503 of a route that is closed while Redis does not answer. " +
+			"Those that the proxy computes cannot be among them"),
+		Example: prose(`{"x-limited-by": "edge"}`),
+	},
 }
+
+// Regular expressions of what answer.CheckHeader takes.
+const (
+	headerName  = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,}$"
+	headerValue = `^([^\x00-\x20\x7f]([^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?)?$`
+)
 
 func readResponse(n *strictjson.Node, style *answer.Style) {
 	d := responseDraft{style: style}
@@ -78,8 +91,13 @@ func (d *responseDraft) checkBody() {
 }
 
 func readHeaders(n *strictjson.Node, style *answer.Style) {
+	n.State(func(f *strictjson.Facts) {
+		f.Names = prose(headerName)
+		f.NotNames = answer.ReservedHeaders()
+	})
 	seen := map[string]bool{}
 	for _, header := range n.Members(`{"x-limited-by": "edge"}`) {
+		header.StatePattern(prose(headerValue))
 		value, ok := header.Text()
 		if !ok {
 			continue

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"routelimit/answer"
 	"routelimit/policy/strictjson"
 )
 
@@ -29,7 +30,8 @@ func (s *sections) readSettings(p *Policy) {
 		p.ignoreCase, _ = s.ignorePathCase.Bool()
 	}
 	if s.headers != nil {
-		readDialect(s.headers, &p.Answer)
+		dialect, _ := s.headers.OneOf(answer.DialectNames()...)
+		p.Answer.Dialect = answer.Dialect(dialect)
 	}
 	if s.response != nil {
 		readResponse(s.response, &p.Answer)
@@ -37,34 +39,65 @@ func (s *sections) readSettings(p *Policy) {
 }
 
 var redisFields = []strictjson.Field[Policy]{
-	{Name: "cluster", Read: func(p *Policy, n *strictjson.Node) { p.Redis.Cluster = readPlain(n, 256) }},
-	{Name: "timeout", Read: func(p *Policy, n *strictjson.Node) {
-		p.Redis.Timeout, _ = n.Duration(time.Millisecond, 10*time.Second)
-	}},
-	{Name: "key_prefix", Read: func(p *Policy, n *strictjson.Node) { p.Redis.KeyPrefix = readLabel(n) }},
+	{
+		Name: "cluster", Read: func(p *Policy, n *strictjson.Node) { p.Redis.Cluster = readPlain(n) },
+		Doc:     prose("the Envoy cluster through which Redis is reached"),
+		Default: prose(`"routelimit"`), Example: prose(`"routelimit"`),
+	},
+	{
+		Name: "timeout",
+		Read: func(p *Policy, n *strictjson.Node) {
+			p.Redis.Timeout, _ = n.Duration(time.Millisecond, 10*time.Second)
+		},
+		Doc:     prose("how long a request waits for Redis, counted from the asking; then its route's `on_error` holds"),
+		Default: prose(`"50ms"`), Example: prose(`"100ms"`),
+	},
+	{
+		Name: "key_prefix", Read: func(p *Policy, n *strictjson.Node) { p.Redis.KeyPrefix = readLabel(n) },
+		Doc:     prose("what every key in Redis begins with"),
+		Default: prose(`"rl"`), Example: prose(`"edge-1"`),
+	},
 	{Name: "username_env", Read: unsupported[Policy]},
 	{Name: "password_env", Read: unsupported[Policy]},
 }
 
 var bodyFields = []strictjson.Field[Policy]{
-	{Name: "max_bytes", Read: func(p *Policy, n *strictjson.Node) {
-		most, _ := n.Whole(64, 1<<20)
-		p.Body.MaxBytes = int(most)
-	}},
-	{Name: "timeout", Read: func(p *Policy, n *strictjson.Node) {
-		p.Body.Timeout, _ = n.Duration(10*time.Millisecond, time.Minute)
-	}},
+	{
+		Name: "max_bytes",
+		Read: func(p *Policy, n *strictjson.Node) {
+			most, _ := n.Whole(64, 1<<20)
+			p.Body.MaxBytes = int(most)
+		},
+		Doc: prose("how much of a body is read, in bytes. A longer body names nobody. It must not be more than the listener's " +
+			"`per_connection_buffer_limit_bytes`"),
+		Default: prose(`16384`), Example: prose(`8192`),
+	},
+	{
+		Name: "timeout",
+		Read: func(p *Policy, n *strictjson.Node) {
+			p.Body.Timeout, _ = n.Duration(10*time.Millisecond, time.Minute)
+		},
+		Doc:     prose("how long a request waits for its body, from its headers on; then the body names nobody"),
+		Default: prose(`"5s"`), Example: prose(`"2s"`),
+	},
 }
 
 var logFields = []strictjson.Field[Policy]{
-	{Name: "identity", Read: func(p *Policy, n *strictjson.Node) {
-		how, _ := n.OneOf("plain", "hashed", "none")
-		p.Log.Identity = LogIdentity(how)
-	}},
+	{
+		Name: "identity",
+		Read: func(p *Policy, n *strictjson.Node) {
+			how, _ := n.OneOf("plain", "hashed", "none")
+			p.Log.Identity = LogIdentity(how)
+		},
+		Doc:     prose("how the refused caller stands in log lines: `plain` as in the key, `hashed`, or `none`"),
+		Default: prose(`"plain"`), Example: prose(`"hashed"`),
+	},
 }
 
 // readPlain reads a name of printable ASCII.
-func readPlain(n *strictjson.Node, longest int) string {
+func readPlain(n *strictjson.Node) string {
+	const longest = 256
+	n.StatePattern(prose("^[!-~]{1,256}$"))
 	text, ok := n.Text()
 	if !ok {
 		return ""
@@ -79,6 +112,7 @@ func readPlain(n *strictjson.Node, longest int) string {
 // readLabel reads a name that becomes part of keys.
 func readLabel(n *strictjson.Node) string {
 	const longest = 64
+	n.StatePattern(prose("^[A-Za-z0-9_.-]{1,64}$"))
 	text, ok := n.Text()
 	if !ok {
 		return ""

@@ -62,6 +62,12 @@ func (d *Decoder) Next() (Value, error) {
 		return Value{}, d.broken
 	}
 	b := d.buf[d.start:]
+	if d.scan == (scan{}) {
+		if v, size := d.integers(b); size > 0 {
+			d.start += size
+			return v, nil
+		}
+	}
 	if err := d.scan.advance(b); err != nil {
 		if broken, ok := err.(*ProtocolError); ok {
 			d.broken, d.buf, d.start = broken, nil, 0
@@ -76,6 +82,56 @@ func (d *Decoder) Next() (Value, error) {
 	d.start += d.scan.pos
 	d.scan = scan{}
 	return v, nil
+}
+
+// maxIntegers is the longest array that integers reads.
+const maxIntegers = 9
+
+// integers reads an array of integers that is there as a whole, which nearly every reply is, in one pass. A size of 0
+// leaves the reply to the scan, which knows all forms and every fault.
+func (d *Decoder) integers(b []byte) (v Value, size int) {
+	if len(b) < 4 || b[0] != '*' || b[1] < '1' || b[1] > '0'+maxIntegers || b[2] != '\r' || b[3] != '\n' {
+		return Value{}, 0
+	}
+	n := int(b[1] - '0')
+	if cap(d.storage) < n {
+		d.storage = make([]Value, n)
+	}
+	elems := d.storage[:n:n]
+	at := 4
+	for i := range elems {
+		number, after := integer(b, at)
+		if after == 0 {
+			return Value{}, 0
+		}
+		elems[i] = Value{Kind: Integer, Int: number}
+		at = after
+	}
+	return Value{Kind: Array, Elems: elems}, at
+}
+
+// integer reads ":n\r\n" at a place, n of at most 18 digits, and returns what comes after it, or 0.
+func integer(b []byte, at int) (n int64, after int) {
+	if at >= len(b) || b[at] != ':' {
+		return 0, 0
+	}
+	at++
+	negative := at < len(b) && b[at] == '-'
+	if negative {
+		at++
+	}
+	first := at
+	for at < len(b) && '0' <= b[at] && b[at] <= '9' && at-first <= 18 {
+		n = n*10 + int64(b[at]-'0')
+		at++
+	}
+	if at == first || at-first > 18 || len(b)-at < 2 || b[at] != '\r' || b[at+1] != '\n' {
+		return 0, 0
+	}
+	if negative {
+		n = -n
+	}
+	return n, at + 2
 }
 
 // Buffered is how many bytes were written that no reply has used yet.

@@ -117,27 +117,19 @@ func onGRPCClose(id, token, status uint32) {
 	}
 }
 
-//go:wasmexport proxy_on_log
-func onLog(id uint32) {
-	defer guard("proxy_on_log", id)
-	begin()
-	sdkOnLog(id)
-}
-
-//go:wasmexport proxy_on_done
-func onDone(id uint32) (done int32) {
-	done = 1 // after a panic as well: a context that never ends is a leak
-	defer guard("proxy_on_done", id)
-	begin()
-	return boolean(sdkOnDone(id))
-}
-
+// onDelete is the one callback for the end of a context. The proxy would call
+// proxy_on_log and proxy_on_done before it, twice into the VM for every request;
+// what the SDK makes of them is done here. A plugin context cannot put its end
+// off, for that is what proxy_on_done is for.
+//
 //go:wasmexport proxy_on_delete
 func onDelete(id uint32) {
 	defer guard("proxy_on_delete", id)
 	begin()
 	delete(streams, id)
-	sdkOnDelete(id)
+	defer sdkOnDelete(id) // after a panic as well: a context that stays is a leak
+	sdkOnLog(id)          // OnHttpStreamDone
+	sdkOnDone(id)         // OnPluginDone
 }
 
 func boolean(b bool) int32 {

@@ -62,10 +62,6 @@ func CancelStream(token uint32) { proxyGrpcCancel(token) }
 // StreamStatus returns the gRPC status and text of the stream that OnClose
 // reports as closed. It is valid inside OnClose only.
 func StreamStatus() (code uint32, text string) {
-	var p *byte
-	var n int
-	if proxyGetStatus(unsafe.Pointer(&code), unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK || p == nil {
-		return code, ""
-	}
-	return code, unsafe.String(p, n)
+	status := proxyGetStatus(unsafe.Pointer(&code), answer.data(), answer.size())
+	return code, string(answer.bytes(status))
 }

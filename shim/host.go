@@ -59,22 +59,13 @@ func PluginConfiguration() []byte { return buffer(bufferPluginConfiguration, 0, 
 
 // RequestHeaders returns all lines of the request's headers with one call.
 func RequestHeaders() Pairs {
-	var p *byte
-	var n int
-	if proxyGetHeaderMapPairs(mapRequestHeaders, unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK || p == nil {
-		return Pairs{}
-	}
-	return ReadPairs(unsafe.Slice(p, n))
+	return ReadPairs(answer.bytes(proxyGetHeaderMapPairs(mapRequestHeaders, answer.data(), answer.size())))
 }
 
 // ResponseHeader returns the first line of a response header.
 func ResponseHeader(name string) (value string, ok bool) {
-	var p *byte
-	var n int
-	if proxyGetHeaderMapValue(mapResponseHeaders, str(name), int32(len(name)), unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK {
-		return "", false
-	}
-	return unsafe.String(p, n), true
+	status := proxyGetHeaderMapValue(mapResponseHeaders, str(name), int32(len(name)), answer.data(), answer.size())
+	return text(answer.bytes(status)), status == statusOK
 }
 
 // ReplaceResponseHeader leaves one line of that name, with that value.
@@ -103,12 +94,8 @@ func PrependResponseBody(b []byte) bool {
 // Property returns one attribute of the proxy or the request; the elements of
 // its path are joined by NUL. Absent and unreadable attributes give false.
 func Property(path string) (value []byte, ok bool) {
-	var p *byte
-	var n int
-	if proxyGetProperty(str(path), int32(len(path)), unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK {
-		return nil, false
-	}
-	return unsafe.Slice(p, n), true
+	status := proxyGetProperty(str(path), int32(len(path)), answer.data(), answer.size())
+	return answer.bytes(status), status == statusOK
 }
 
 // SetFilterState sets the filter state wasm.<name> of the request, for access
@@ -173,12 +160,31 @@ func (m Metric) Record(value uint64) {
 }
 
 func buffer(kind uint32, start, size int) []byte {
-	var p *byte
-	var n int
-	if proxyGetBufferBytes(kind, int32(start), int32(size), unsafe.Pointer(&p), unsafe.Pointer(&n)) != statusOK || p == nil {
+	return answer.bytes(proxyGetBufferBytes(kind, int32(start), int32(size), answer.data(), answer.size()))
+}
+
+// answer is where the proxy writes the address and the size of the bytes that a
+// call brings back. One place serves all calls, since they never nest; as
+// variables of each call they would be allocated.
+var answer result
+
+type result struct {
+	address *byte
+	length  int
+}
+
+func (r *result) data() unsafe.Pointer { return unsafe.Pointer(&r.address) }
+
+func (r *result) size() unsafe.Pointer { return unsafe.Pointer(&r.length) }
+
+// bytes takes the answer of a call that returned status, nil if it brought none.
+func (r *result) bytes(status uint32) []byte {
+	address, length := r.address, r.length
+	*r = result{}
+	if status != statusOK || address == nil {
 		return nil
 	}
-	return unsafe.Slice(p, n)
+	return unsafe.Slice(address, length)
 }
 
 func str(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }

@@ -1,44 +1,63 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"routelimit/bootstrap"
-	"routelimit/policy"
+	"routelimit/bootstrap/lint"
 )
 
-func lintCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "lint FILE",
-		Short: "Check a policy, or the policies in an Envoy configuration",
-		Long: `Check a policy (JSON), or every policy in an Envoy configuration (YAML or JSON). "-" reads standard input.
+// lintFlags are what lint was asked for.
+type lintFlags struct {
+	output          string
+	strict          bool
+	requireDeclared bool
+}
 
-All errors are printed, one a line: FILE:LINE:COLUMN: what is wrong and what to do.
-Exit code 0: none. 1: some. 2: the file cannot be read or holds no policy.`,
+func lintCommand() *cobra.Command {
+	var f lintFlags
+	cmd := &cobra.Command{
+		Use:   "lint FILE",
+		Short: "Check a policy, or an Envoy configuration and the policies in it",
+		Long: `Check a policy (JSON), or an Envoy configuration (YAML or JSON) and every policy in it. "-" reads standard input.
+
+Errors are what cannot work as it is written; warnings what can, and probably is not meant. All are printed, one a line:
+FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].
+Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot be read or holds no policy.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := readFile(args[0], cmd.InOrStdin())
-			if err != nil {
-				return &failure{exitUsage, err}
-			}
-			found, err := lint(file)
-			if err != nil {
-				return &failure{exitUsage, fmt.Errorf("%s: %w", args[0], err)}
-			}
-			out := cmd.OutOrStdout()
-			printFindings(out, args[0], found)
-			if len(found) > 0 {
-				return &failure{code: exitFindings}
-			}
-			return nil
+			return f.run(cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
 		},
 	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.output, "output", "text", "how findings are printed: text, json, or github for annotations in its workflows")
+	flags.BoolVar(&f.strict, "strict", false, "warnings fail, too")
+	flags.BoolVar(&f.requireDeclared, "require-declared", false, "routes of Envoy's fail that only the policy's default covers")
+	return cmd
+}
+
+func (f *lintFlags) run(out io.Writer, stdin io.Reader, name string) error {
+	print, ok := lintPrinters[f.output]
+	if !ok {
+		return &failure{exitUsage, fmt.Errorf("--output %q is unknown; write text, json or github", f.output)}
+	}
+	file, err := readFile(name, stdin)
+	if err != nil {
+		return &failure{exitUsage, err}
+	}
+	found, err := lint.File(file, lint.Options{Env: os.LookupEnv, RequireDeclared: f.requireDeclared})
+	if err != nil {
+		return &failure{exitUsage, fmt.Errorf("%s: %w", name, err)}
+	}
+	errors, warnings := count(found)
+	print(out, name, found)
+	if errors > 0 || f.strict && warnings > 0 {
+		return &failure{code: exitFindings}
+	}
+	return nil
 }
 
 func readFile(name string, stdin io.Reader) ([]byte, error) {
@@ -56,76 +75,13 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return file, nil
 }
 
-// finding is one thing that is wrong with a file.
-type finding struct {
-	line, column int // of the file, from 1; column 0: unknown
-	text         string
-}
-
-// lint checks a file. The error says that there is nothing to check in it.
-func lint(file []byte) ([]finding, error) {
-	policies, err := bootstrap.Policies(file)
-	isJSON := bytes.HasPrefix(bytes.TrimSpace(file), []byte("{"))
-	var syntax *bootstrap.SyntaxError
-	switch {
-	case isJSON && len(policies) == 0: // a policy by itself, however broken
-		return problems(bootstrap.Whole(file)), nil
-	case errors.As(err, &syntax):
-		return []finding{{syntax.Line, syntax.Column, syntax.Error()}}, nil
-	case err != nil:
-		return nil, err
-	case len(policies) == 0:
-		return nil, errors.New("no routelimit in it; give a policy, which starts with {, or an Envoy configuration with a " +
-			"Wasm HTTP filter that has routelimit in its name, vm_id or file")
-	}
-	var all []finding
-	for _, p := range policies {
-		all = append(all, problems(p)...)
-	}
-	return all, nil
-}
-
-// problems are those of one policy, placed in its file.
-func problems(p bootstrap.Placed) []finding {
-	_, err := policy.Parse([]byte(p.Text), os.LookupEnv)
-	if err == nil {
-		return nil
-	}
-	var list policy.Errors
-	if !errors.As(err, &list) {
-		return []finding{{line: p.Line(), text: err.Error()}}
-	}
-	var found []finding
-	for _, problem := range list {
-		at := finding{text: problem.Message}
-		if problem.Path != "" {
-			at.text = problem.Path + ": " + problem.Message
-		}
-		line, column, exact := p.Place(max(1, problem.Line), max(1, problem.Column))
-		at.line = line
-		if exact {
-			at.column = column
-		}
-		found = append(found, at)
-	}
-	return found
-}
-
-// printFindings ends with a line that sums up.
-func printFindings(out io.Writer, name string, found []finding) {
+func count(found []lint.Finding) (errors, warnings int) {
 	for _, f := range found {
-		if f.column == 0 {
-			fmt.Fprintf(out, "%s:%d: %s\n", name, f.line, f.text)
+		if f.Error {
+			errors++
 		} else {
-			fmt.Fprintf(out, "%s:%d:%d: %s\n", name, f.line, f.column, f.text)
+			warnings++
 		}
 	}
-	switch len(found) {
-	case 0:
-		fmt.Fprintf(out, "%s: no errors\n", name)
-	case 1:
-		fmt.Fprintf(out, "%s: 1 error\n", name)
-	default:
-		fmt.Fprintf(out, "%s: %d errors\n", name, len(found))
-	}
+	return errors, warnings
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,7 +43,7 @@ func lineOf(t *testing.T, text, part string) (line, column int) {
 
 func TestLintAcceptsWhatIsShipped(t *testing.T) {
 	code, out, err := call(t, "lint", "../../envoy.yaml")
-	if code != exitOK || out != "../../envoy.yaml: no errors\n" || err != "" {
+	if code != exitOK || out != "../../envoy.yaml: no errors, no warnings\n" || err != "" {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
 	}
 }
@@ -53,7 +54,7 @@ func TestLintOfAPolicyListsAllErrorsWithTheirPlaces(t *testing.T) {
 		"    \"GET /a\": { \"identity\": \"ip\", \"limit\": -1, \"window\": \"60\" }\n  }\n}\n")
 	code, out, _ := call(t, "lint", path)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitFindings || len(lines) < 4 || !strings.HasSuffix(lines[len(lines)-1], " errors") {
+	if code != exitFindings || len(lines) != 5 || lines[4] != path+": 4 errors, no warnings" {
 		t.Fatalf("code %d, stdout:\n%s", code, out)
 	}
 	for _, want := range []string{path + ":4:", path + ":5:", `windo: unknown field`, `did you mean "window"`} {
@@ -69,7 +70,7 @@ func TestLintOfAnEnvoyConfigurationGivesItsLines(t *testing.T) {
 	path := write(t, "envoy.yaml", text)
 	line, column := lineOf(t, text, part)
 	code, out, _ := call(t, "lint", path)
-	want := path + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(column) + `: routes["POST /orders"].window: `
+	want := path + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(column) + `: error: routes["POST /orders"].window: `
 	if code != exitFindings || !strings.HasPrefix(out, want) {
 		t.Errorf("code %d, stdout %q, want %q", code, out, want)
 	}
@@ -78,7 +79,7 @@ func TestLintOfAnEnvoyConfigurationGivesItsLines(t *testing.T) {
 func TestLintOfBrokenJSONIsAFinding(t *testing.T) {
 	path := write(t, "policy.json", "{\n  \"mode\": \"enforce\",,\n}")
 	code, out, _ := call(t, "lint", path)
-	if code != exitFindings || !strings.HasPrefix(out, path+":2:") || !strings.HasSuffix(out, "1 error\n") {
+	if code != exitFindings || !strings.HasPrefix(out, path+":2:") || !strings.HasSuffix(out, "1 error, no warnings\n") {
 		t.Errorf("code %d, stdout %q", code, out)
 	}
 }
@@ -93,7 +94,7 @@ func TestLintOfBrokenYAMLIsAFinding(t *testing.T) {
 
 func TestLintReadsStandardInput(t *testing.T) {
 	code, out, _ := callWith(t.Context(), `{"mode": "of"}`, "lint", "-")
-	if code != exitFindings || !strings.HasPrefix(out, "-:1:10: mode: ") {
+	if code != exitFindings || !strings.HasPrefix(out, "-:1:10: error: mode: ") {
 		t.Errorf("code %d, stdout %q", code, out)
 	}
 }
@@ -110,5 +111,81 @@ func TestLintOfNothingToCheckExitsTwo(t *testing.T) {
 		if code != exitUsage || out != "" || !strings.Contains(err, "; give ") {
 			t.Errorf("%s: code %d, stdout %q, stderr %q", name, code, out, err)
 		}
+	}
+}
+
+const unwise = "{\n  \"default\": null,\n  \"mode\": \"off\"\n}\n"
+
+func TestWarningsFailOnlyIfStrict(t *testing.T) {
+	path := write(t, "policy.json", unwise)
+	want := path + ":2:3: warning: default: every request that no route lists is unlimited, new endpoints too; " +
+		"write a limit, or \"undeclared\": \"refuse\" [default-null]\n" +
+		path + ":3:3: warning: mode: nothing is limited; write \"enforce\", or \"shadow\" to count without refusing [mode-off]\n" +
+		path + ": no errors, 2 warnings\n"
+	if code, out, err := call(t, "lint", path); code != exitOK || out != want || err != "" {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+	}
+	if code, out, _ := call(t, "lint", "--strict", path); code != exitFindings || out != want {
+		t.Errorf("code %d, stdout %q", code, out)
+	}
+}
+
+func TestLintWritesJSON(t *testing.T) {
+	code, out, _ := callWith(t.Context(), "{\"mode\": \"<of>\"}", "lint", "--output", "json", "-")
+	var got struct {
+		File             string
+		Errors, Warnings int
+		Findings         []jsonFinding
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := jsonFinding{"error", "invalid", "mode", 1, 10, `"<of>" is unknown; write "enforce", "shadow" or "off"`}
+	if code != exitFindings || got.File != "-" || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 || got.Findings[0] != want {
+		t.Errorf("code %d, stdout %s", code, out)
+	}
+	if code, out, _ := callWith(t.Context(), "{}", "lint", "--output", "json", "-"); code != exitOK || !strings.Contains(out, `"findings": []`) {
+		t.Errorf("code %d, stdout %s", code, out)
+	}
+}
+
+func TestLintKnowsThreeOutputs(t *testing.T) {
+	code, out, err := callWith(t.Context(), "{}", "lint", "--output", "xml", "-")
+	if code != exitUsage || out != "" || !strings.Contains(err, `"xml" is unknown; write text, json or github`) {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+	}
+}
+
+func TestLintAnnotatesForGitHub(t *testing.T) {
+	path := write(t, "a,b:c.json", unwise)
+	code, out, _ := call(t, "lint", "--output", "github", path)
+	lines := strings.Split(out, "\n")
+	name := strings.NewReplacer(":", "%3A", ",", "%2C").Replace(path)
+	if code != exitOK || len(lines) != 3 || !strings.HasPrefix(lines[0], "::warning file="+name+",line=2,col=3,title=default-null::default: every request") {
+		t.Errorf("code %d, stdout %q", code, out)
+	}
+	broken := write(t, "envoy.yaml", shippedWith(t, `"limit": 30, "window": "1m"`, `"limit": 30, "window": "100%"`))
+	if _, out, _ = call(t, "lint", "--output", "github", broken); !strings.Contains(out, "::error file=") || !strings.Contains(out, `"100%25"`) {
+		t.Errorf("stdout %q", out)
+	}
+}
+
+func TestLintRequiresDeclaredRoutesIfAsked(t *testing.T) {
+	code, out, _ := call(t, "lint", "--require-declared", "../../envoy.yaml")
+	if code != exitFindings || !strings.Contains(out, "[undeclared]") {
+		t.Errorf("code %d, stdout %q", code, out)
+	}
+	if code, out, err := callWith(t.Context(), "{}", "lint", "--require-declared", "-"); code != exitUsage || out != "" || !strings.Contains(err, "; give ") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+	}
+}
+
+func TestSchemaPrintsTheCommittedSchema(t *testing.T) {
+	want, err := os.ReadFile("../../policy/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out, err := call(t, "schema"); code != exitOK || out != string(want) || err != "" {
+		t.Errorf("code %d, %d bytes, stderr %q", code, len(out), err)
 	}
 }

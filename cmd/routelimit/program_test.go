@@ -29,6 +29,7 @@ func TestUsageErrorsExitTwoAndPointToHelp(t *testing.T) {
 		"missing argument":  {"lint"},
 		"surplus arguments": {"lint", "a", "b"},
 		"version of what":   {"version", "x"},
+		"schema of what":    {"schema", "x"},
 	} {
 		code, out, err := call(t, args...)
 		if code != exitUsage || out != "" || !strings.HasPrefix(err, "routelimit: ") || !strings.Contains(err, "--help") ||
@@ -44,7 +45,7 @@ func TestHelpNamesEveryVerb(t *testing.T) {
 		if code != exitOK || err != "" {
 			t.Errorf("%v: code %d, stderr %q", args, code, err)
 		}
-		for _, verb := range []string{"\n  run ", "\n  lint ", "\n  version "} {
+		for _, verb := range []string{"\n  run ", "\n  lint ", "\n  schema ", "\n  version "} {
 			if !strings.Contains(out, verb) {
 				t.Errorf("%v: help lacks %q:\n%s", args, verb, out)
 			}

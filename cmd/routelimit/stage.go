@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"routelimit/bootstrap"
+	"routelimit/bootstrap/lint"
 	"routelimit/policy"
 	"routelimit/servers"
 )
@@ -66,13 +67,13 @@ func (s *stage) readConfig(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the Envoy configuration: %w; run in the project's folder, or name a file with --config", err)
 	}
-	found, err := lint(file)
+	found, err := lint.File(file, lint.Options{Env: os.LookupEnv})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
 	}
-	if len(found) > 0 {
+	if errors, _ := count(found); errors > 0 {
 		var list strings.Builder
-		printFindings(&list, s.flags.config, found)
+		printText(&list, s.flags.config, found)
 		return fmt.Errorf("the configuration has errors; correct them:\n%s", strings.TrimSpace(list.String()))
 	}
 	if s.config, err = bootstrap.Parse(file); err != nil {
@@ -83,7 +84,7 @@ func (s *stage) readConfig(context.Context) error {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
 	}
 	s.policy, err = policy.Parse([]byte(raw), os.LookupEnv)
-	return err // nil: lint has read it
+	return err // lint has read it, and takes any variable of the environment for set
 }
 
 // checkModule says how to get a module that is not there, before Envoy says it less clearly.

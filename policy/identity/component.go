@@ -25,6 +25,9 @@ const (
 	nameAll = "all" // everybody
 )
 
+// BuiltIn lists the names of the built-in components.
+func BuiltIn() []string { return []string{nameIP, nameAll} }
+
 // maxName keeps keys short.
 const maxName = 64
 

@@ -39,6 +39,9 @@ func (d *Definitions) ClientIP(r *Request) (netip.Addr, bool) {
 	return r.address, r.address.IsValid()
 }
 
+// Client returns how the client's address is found.
+func (d *Definitions) Client() Client { return d.client }
+
 // names lists every name that an expression may use, sorted.
 func (d *Definitions) names() []string {
 	known := slices.AppendSeq([]string{nameAll, nameIP}, maps.Keys(d.components))

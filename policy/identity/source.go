@@ -78,6 +78,15 @@ func ParseSource(text string) (Source, error) {
 	return Source{}, fmt.Errorf("source %q is of the unknown kind %q; write %s", text, kind, sourceKindList())
 }
 
+// SourceKinds lists the words that a source begins with.
+func SourceKinds() []string {
+	names := make([]string, len(sourceKinds))
+	for i, k := range sourceKinds {
+		names[i] = k.name
+	}
+	return names
+}
+
 // sourceKindList is the end of a message: `"header:…", "cookie:…" or …`.
 func sourceKindList() string {
 	var b strings.Builder

@@ -61,6 +61,17 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern as a configuration writes it.
 func (p Pattern) String() string { return p.Method + " " + p.Host + p.Template }
 
+// Params lists the names of the parameters, "*" for a last wildcard.
+func (p Pattern) Params() []string {
+	var names []string
+	for _, s := range p.segments {
+		if s.kind != static {
+			names = append(names, s.text)
+		}
+	}
+	return names
+}
+
 // FoldCase returns the pattern for paths that went through [FoldCase].
 func (p Pattern) FoldCase() Pattern {
 	folded := make([]segment, len(p.segments))

@@ -14,7 +14,8 @@ type Document struct {
 	source   []byte
 	root     *Node
 	problems []found
-	left     int // problems over maxProblems
+	left     int   // problems over maxProblems
+	lines    []int // where each line begins, once a place was asked for
 }
 
 // found is a problem whose place is not yet counted out.
@@ -57,11 +58,9 @@ func (d *Document) Count() int { return len(d.problems) + d.left }
 // more than a hundred, the last names how many are left out.
 func (d *Document) Problems() []Problem {
 	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].offset < d.problems[j].offset })
-	place := place{source: d.source, line: 1, column: 1}
 	var all []Problem
 	for _, f := range d.problems {
-		place.advance(f.offset)
-		f.Line, f.Column = place.line, place.column
+		f.Line, f.Column = d.place(f.offset)
 		all = append(all, f.Problem)
 	}
 	if d.left > 0 {
@@ -71,7 +70,7 @@ func (d *Document) Problems() []Problem {
 }
 
 func (d *Document) add(n *Node, offset int, format string, args []any) {
-	if d.full() {
+	if d.full() || n.shape() != nil {
 		d.left++
 		return
 	}
@@ -82,19 +81,15 @@ func (d *Document) add(n *Node, offset int, format string, args []any) {
 func (d *Document) full() bool { return len(d.problems) == maxProblems }
 
 // place counts lines and columns up to an offset.
-type place struct {
-	source               []byte
-	offset, line, column int
-}
-
-func (p *place) advance(to int) {
-	for p.offset < to {
-		_, size := utf8.DecodeRune(p.source[p.offset:])
-		if p.source[p.offset] == '\n' {
-			p.line++
-			p.column = 0
+func (d *Document) place(offset int) (line, column int) {
+	if d.lines == nil {
+		d.lines = []int{0}
+		for i, c := range d.source {
+			if c == '\n' {
+				d.lines = append(d.lines, i+1)
+			}
 		}
-		p.column++
-		p.offset += size
 	}
+	line = sort.SearchInts(d.lines, offset+1)
+	return line, utf8.RuneCount(d.source[d.lines[line-1]:offset]) + 1
 }

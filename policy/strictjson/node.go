@@ -17,13 +17,14 @@ const (
 	Object
 )
 
-var kindNames = [...]string{"null", "a boolean", "a number", "a text", "a list", "an object"}
+var kindNames = [...]string{"null", "a boolean", "a number", "a text", "a list", "an object", "no value"}
 
 // String returns the kind with its article: "a number".
 func (k Kind) String() string { return kindNames[k] }
 
 // Node is one value of a document.
 type Node struct {
+	outline
 	document *Document
 	parent   *Node
 	kind     Kind
@@ -58,6 +59,12 @@ func (n *Node) Member(name string) *Node {
 	}
 	return nil
 }
+
+// Place returns the line and the column, from 1, where the value begins.
+func (n *Node) Place() (line, column int) { return n.document.place(n.offset) }
+
+// NamePlace returns the line and the column of the key before the value.
+func (n *Node) NamePlace() (line, column int) { return n.document.place(n.nameOffset) }
 
 // Fail reports a problem with the value; the message follows fmt.Sprintf.
 func (n *Node) Fail(format string, args ...any) {

@@ -21,12 +21,12 @@ type sample struct {
 }
 
 var sampleFields = []Field[sample]{
-	{"name", func(s *sample, n *Node) { s.Name, _ = n.Text() }},
-	{"window", func(s *sample, n *Node) { s.Window, _ = n.Duration(time.Second, 365*24*time.Hour) }},
-	{"limit", func(s *sample, n *Node) { s.Limit, _ = n.Whole(0, 1<<53) }},
-	{"shadow", func(s *sample, n *Node) { s.Shadow, _ = n.Bool() }},
-	{"mode", func(s *sample, n *Node) { s.Mode, _ = n.OneOf("enforce", "shadow", "off") }},
-	{"count", func(s *sample, n *Node) {
+	{Name: "name", Read: func(s *sample, n *Node) { s.Name, _ = n.Text() }},
+	{Name: "window", Read: func(s *sample, n *Node) { s.Window, _ = n.Duration(time.Second, 365*24*time.Hour) }},
+	{Name: "limit", Read: func(s *sample, n *Node) { s.Limit, _ = n.Whole(0, 1<<53) }},
+	{Name: "shadow", Read: func(s *sample, n *Node) { s.Shadow, _ = n.Bool() }},
+	{Name: "mode", Read: func(s *sample, n *Node) { s.Mode, _ = n.OneOf("enforce", "shadow", "off") }},
+	{Name: "count", Read: func(s *sample, n *Node) {
 		for _, element := range n.Elements("[401, 403]") {
 			if status, ok := element.Whole(100, 599); ok {
 				s.Count = append(s.Count, status)

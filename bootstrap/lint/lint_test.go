@@ -1,0 +1,203 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func noEnv(string) (string, bool) { return "", false }
+
+func shipped(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../envoy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// edit replaces texts that occur once, each by the one after it.
+func edit(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if n := strings.Count(text, pairs[i]); n != 1 {
+			t.Fatalf("the text holds %q %d times", pairs[i], n)
+		}
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return text
+}
+
+// find lists findings as "error rule: the line that it points to".
+func find(t *testing.T, text string, o Options) []string {
+	t.Helper()
+	o.Env = noEnv
+	found, err := File([]byte(text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text, "\n")
+	list := []string{}
+	for _, f := range found {
+		severity := "warning"
+		if f.Error {
+			severity = "error"
+		}
+		if f.Line < 1 || f.Line > len(lines) || !strings.Contains(f.Text, "; ") {
+			t.Fatalf("%+v says not where, or not what to do", f)
+		}
+		line := lines[f.Line-1]
+		if f.Column > 0 {
+			line = line[min(f.Column-1, len(line)):]
+		}
+		line, _, _ = strings.Cut(line, " #")
+		list = append(list, fmt.Sprintf("%s %s: %s", severity, f.Rule, strings.TrimSpace(line)))
+	}
+	return list
+}
+
+func TestTheShippedConfigurationIsClean(t *testing.T) {
+	if diff := cmp.Diff([]string{}, find(t, shipped(t), Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each case is the shipped configuration with one thing written otherwise.
+func TestEachFaultIsFoundWhereItIs(t *testing.T) {
+	const (
+		remote   = "          use_remote_address: true\n"
+		hops     = `"client": { "trusted_hops": 1 }`
+		publicAt = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
+		plugin   = "name: routelimit"
+		jwt      = "                  payload_in_metadata: payload # read as metadata:envoy.filters.http.jwt_authn/payload/sub\n"
+	)
+	for name, c := range map[string]struct {
+		edits []string
+		want  []string
+	}{
+		"invalid policy": {[]string{`"limit": 30, "window": "1m"`, `"limit": 30, "window": "60"`},
+			[]string{`error invalid: "60" },`}},
+		"unwise policy": {[]string{`"POST /orders": { "identity": "user_id"`, `"POST /orders": { "identity": "api_key"`},
+			[]string{`warning unverified-identity: "identity": "api_key", "limit": 30, "window": "1m" },`}},
+
+		"no failure policy": {[]string{"                failure_policy: FAIL_RELOAD           # a crashed VM is replaced; until then requests get 503\n", ""},
+			[]string{"warning failure-policy: " + plugin}},
+		"one VM for both roles": {[]string{"vm_id: routelimit_gateway", "vm_id: routelimit"},
+			[]string{"error vm-id-shared: name: routelimit_gateway"}},
+		"hash key that the module cannot see": {[]string{hops, hops + `, "hash_key_env": "KEY"`},
+			[]string{"error hash-key-hidden: " + plugin}},
+		"hash key of the host": {[]string{hops, hops + `, "hash_key_env": "KEY"`,
+			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {host_env_keys: [KEY]}"}, []string{}},
+		"hash key in the file": {[]string{hops, hops + `, "hash_key_env": "KEY"`,
+			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {key_values: {KEY: 0123456789abcdef}}"}, []string{}},
+		"no label for metrics": {[]string{"  - {tag_name: outcome, regex: '(\\.outcome=\\.(.*?);)'}\n", ""},
+			[]string{"warning stats-tags: - {tag_name: route, regex: '(\\.route=\\.(.*?);)'}"}},
+
+		"nobody says whose address": {[]string{remote, "", hops + ",", ""},
+			[]string{"warning client-forgeable: " + publicAt}},
+		"Envoy's own count of proxies":   {[]string{remote, "          xff_num_trusted_hops: 1\n", hops + ",", ""}, []string{}},
+		"an extension finds the address": {[]string{remote, "          original_ip_detection_extensions: [{name: x}]\n", hops + ",", ""}, []string{}},
+		"the peer is hidden": {[]string{remote, "          use_remote_address: false\n", hops, `"client": { "trusted_hops": 0 }`},
+			[]string{"error client-hidden: false"}},
+		"the peer is hidden by Envoy's count": {[]string{remote, remote + "          xff_num_trusted_hops: 1\n", hops, `"client": { "trusted_hops": 0 }`},
+			[]string{"error client-hidden: 1"}},
+		"the peer is not hidden":     {[]string{hops, `"client": { "trusted_hops": 0 }`}, []string{}},
+		"one proxy in front":         {[]string{remote, ""}, []string{}},
+		"two proxies, peer hidden":   {[]string{remote, "", hops, `"client": { "trusted_hops": 2 }`}, []string{"warning client-short-chain: " + publicAt}},
+		"two proxies and this Envoy": {[]string{hops, `"client": { "trusted_hops": 3 }`}, []string{}},
+		"nothing appended": {[]string{remote, remote + "          skip_xff_append: true\n"},
+			[]string{"warning client-not-appended: true"}},
+
+		"body not held": {[]string{"                allow_on_headers_stop_iteration: true # Envoy 1.35 or newer. Without it routelimit never sees a body in time\n", ""},
+			[]string{"error body-not-held: " + plugin}},
+		"small buffer": {[]string{"per_connection_buffer_limit_bytes: 32768", "per_connection_buffer_limit_bytes: 16383"},
+			[]string{"error body-buffer: 16383"}},
+		"buffer just large enough": {[]string{"per_connection_buffer_limit_bytes: 32768", "per_connection_buffer_limit_bytes: 16384"}, []string{}},
+		"Envoy's own buffer":       {[]string{"    per_connection_buffer_limit_bytes: 32768\n", "", hops, hops + `, "body": {"max_bytes": 1048576}`}, []string{}},
+
+		"a token's claims nobody writes": {[]string{jwt, ""},
+			[]string{"error claims-missing: " + plugin}},
+		"no verification": {[]string{"envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", "envoy.extensions.filters.http.cors.v3.Cors"},
+			[]string{"warning claims-missing: " + plugin}},
+
+		"no such cluster": {[]string{hops, hops + `, "redis": {"cluster": "redis-link"}`},
+			[]string{"error redis-cluster: " + plugin}},
+		"a cluster from elsewhere": {[]string{hops, hops + `, "redis": {"cluster": "redis-link"}`, "static_resources:", "dynamic_resources: {cds_config: {path: x}}\nstatic_resources:"}, []string{}},
+		"slow redis_proxy": {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s"},
+			[]string{"warning op-timeout: 0.05s"}},
+		"slower policy":           {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s", hops, hops + `, "redis": {"timeout": "60ms"}`}, []string{}},
+		"gateway without timeout": {[]string{"          stream_idle_timeout: 0s\n", ""}, []string{}}, // the route says it as well
+		"idle gateway": {[]string{"          stream_idle_timeout: 0s\n", "", "                  idle_timeout: 0s\n", ""},
+			[]string{"error gateway-idle: " + publicAt}},
+		"idle gateway of its own": {[]string{"stream_idle_timeout: 0s", "stream_idle_timeout: 300s", "                  idle_timeout: 0s\n", ""},
+			[]string{"error gateway-idle: 300s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, find(t, edit(t, shipped(t), c.edits...), Options{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAFilterThatVerifiesTooLateIsFound(t *testing.T) {
+	text := shipped(t)
+	const begin, end = "          - name: envoy.filters.http.jwt_authn\n", "          - name: routelimit\n"
+	i, j := strings.Index(text, begin), strings.Index(text, end)
+	const router = "          - name: envoy.filters.http.router\n"
+	k := strings.Index(text, router)
+	if i < 0 || j < i || k < j {
+		t.Fatal("envoy.yaml has other filters")
+	}
+	moved := text[:i] + text[j:k] + text[i:j] + text[k:]
+	if diff := cmp.Diff([]string{"error claims-too-late: name: envoy.filters.http.jwt_authn"}, find(t, moved, Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCamelCaseIsReadAsEnvoyReadsIt(t *testing.T) {
+	text := edit(t, shipped(t), "allow_on_headers_stop_iteration: true", "allowOnHeadersStopIteration: true", "use_remote_address: true\n", "useRemoteAddress: true\n",
+		"op_timeout: 0.025s", "opTimeout: 1s")
+	if diff := cmp.Diff([]string{"warning op-timeout: 1s"}, find(t, text, Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPolicyByItselfIsChecked(t *testing.T) {
+	text := "{\n  \"hash_key_env\": \"KEY_OF_ANOTHER_MACHINE\",\n  \"default\": null, \"windo\": 1\n}"
+	if diff := cmp.Diff([]string{`error invalid: "windo": 1`}, find(t, text, Options{})); diff != "" {
+		t.Error(diff)
+	}
+	text = strings.Replace(text, `, "windo": 1`, "", 1)
+	want := []string{`warning hash-key-unused: "hash_key_env": "KEY_OF_ANOTHER_MACHINE",`, `warning default-null: "default": null`}
+	if diff := cmp.Diff(want, find(t, text, Options{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatCannotBeCheckedIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		o    Options
+		want error
+	}{
+		"another Envoy":     {"admin: {}\n", Options{}, ErrNothing},
+		"empty":             {"", Options{}, ErrNothing},
+		"the gateway alone": {"x:\n- typed_config: {\"@type\": t/envoy.extensions.filters.http.wasm.v3.Wasm, config: {name: routelimit, configuration: {value: '{\"role\": \"gateway\"}'}}}\n", Options{}, ErrNothing},
+		"a policy's routes": {"{}", Options{RequireDeclared: true}, ErrNoRoutes},
+	} {
+		c.o.Env = noEnv
+		if found, err := File([]byte(c.text), c.o); !errors.Is(err, c.want) || found != nil {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
+	}
+	found, err := File([]byte("a: 1\nb: [\n"), Options{Env: noEnv})
+	if err != nil || len(found) != 1 || found[0].Line != 2 || found[0].Rule != "syntax" {
+		t.Errorf("%v, %v", found, err)
+	}
+}

@@ -1,0 +1,78 @@
+package lint
+
+import (
+	"slices"
+
+	"routelimit/bootstrap/yamltree"
+	"routelimit/policy/strictjson"
+)
+
+// checkFailurePolicy: Envoy's documentation and its code differ in what holds
+// where none is written.
+func (e *envoy) checkFailurePolicy(p *plugin) {
+	if p.config.At("failure_policy") == nil {
+		e.warn("failure-policy", p.config, "failure_policy is not set, and what a crash of the module leads to depends on the version of Envoy; write failure_policy: FAIL_RELOAD")
+	}
+}
+
+// checkVM: the two roles must not go down together.
+func (e *envoy) checkVM(p *plugin) {
+	for _, g := range e.gateways() {
+		if id := vmID(g); id == vmID(p) {
+			e.fail("vm-id-shared", g.config, "the gateway has the vm_id %q as the limiting plugin has, so a crash of one takes the other along; write a vm_id of its own", id)
+		}
+	}
+}
+
+func vmID(p *plugin) string { return p.config.At("vm_config", "vm_id").Text() }
+
+// checkHashKey: the module sees only those variables that it is given.
+func (e *envoy) checkHashKey(p *plugin) {
+	name := hashKeyEnv(p)
+	variables := p.config.At("vm_config", "environment_variables")
+	if name == "" || variables.At("key_values").At(name) != nil || slices.Contains(texts(variables.At("host_env_keys")), name) {
+		return
+	}
+	e.fail("hash-key-hidden", p.config, "the module does not see the environment variable %s of hash_key_env; write vm_config: {environment_variables: {host_env_keys: [%s]}}", name, name)
+}
+
+// hashKeyEnv is the field hash_key_env, which is valid; "" if it is not written.
+func hashKeyEnv(p *plugin) string {
+	if n := strictjson.Parse([]byte(p.placed.Text)).Root().Member("hash_key_env"); n != nil {
+		name, _ := n.Text()
+		return name
+	}
+	return ""
+}
+
+func texts(list *yamltree.Node) []string {
+	var all []string
+	for _, item := range list.Items() {
+		all = append(all, item.Text())
+	}
+	return all
+}
+
+// checkStatsTags: without them metrics have no labels.
+func (e *envoy) checkStatsTags() {
+	for _, document := range e.documents {
+		if !isBootstrap(document) {
+			continue
+		}
+		var names []string
+		tags := document.At("stats_config", "stats_tags")
+		for _, tag := range tags.Items() {
+			names = append(names, tag.At("tag_name").Text())
+		}
+		for _, label := range []string{"route", "limit", "outcome", "kind"} {
+			if !slices.Contains(names, label) {
+				at := document
+				if tags != nil {
+					at = tags
+				}
+				e.warn("stats-tags", at, "no stats_tags make the label %q out of the names of routelimit's metrics; write stats_config as the project's envoy.yaml has it", label)
+				break
+			}
+		}
+	}
+}
