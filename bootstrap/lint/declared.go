@@ -67,6 +67,9 @@ func (e *envoy) checkDeclared(p *plugin) {
 // Envoy's takes.
 func (e *envoy) checkRoute(p *plugin, host, r *yamltree.Node) {
 	match := r.At("match")
+	if match == nil {
+		match = r // Envoy will refuse it
+	}
 	paths, ok := samplePaths(match)
 	if !ok {
 		e.fail("undeclared", match, "what this route takes cannot be told from its match; give it a path or a prefix, or its limits as metadata")

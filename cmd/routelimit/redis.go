@@ -15,7 +15,7 @@ import (
 
 // givenRedis is a Redis that somebody else runs.
 type givenRedis struct {
-	addr           string // host:port or a socket's path
+	network, addr  string // tcp and host:port, or unix and a socket's path
 	user, password string
 	cluster        bool
 	warning        string // "" if its settings are fit
@@ -42,7 +42,7 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 		return nil, fmt.Errorf("redis at %s does not answer: %w; start it, correct --redis or REDIS_URL, or leave both away "+
 			"to have one started", options.Addr, err)
 	}
-	found := &givenRedis{addr: options.Addr, user: options.Username, password: options.Password}
+	found := &givenRedis{network: options.Network, addr: options.Addr, user: options.Username, password: options.Password}
 	found.cluster = strings.Contains(info, "cluster_enabled:1")
 	if !strings.Contains(info, "maxmemory:0\r") && !strings.Contains(info, "maxmemory_policy:noeviction") {
 		found.warning = "this Redis evicts keys when its memory is full, and an evicted key is a forgotten count: " +

@@ -73,12 +73,9 @@ func differingCosts(c *checker, r routeAt) {
 	}
 }
 
-// sharesCount reports whether two limits of a route keep their state in one
-// place: the windows of one length do, fixed and sliding alike.
+// sharesCount reports whether two limits of a route always share one charge.
 func sharesCount(a, b limitAt) bool {
-	isWindow := func(l limitAt) bool { return l.Algorithm == limit.SlidingWindow || l.Algorithm == limit.FixedWindow }
-	return a.Identity.String() == b.Identity.String() && a.Bucket == b.Bucket && a.Window == b.Window && a.Shadow == b.Shadow &&
-		(a.Algorithm == b.Algorithm || isWindow(a) && isWindow(b))
+	return a.Identity.String() == b.Identity.String() && a.Bucket == b.Bucket && a.SharesCount(b.Limit)
 }
 
 // afterBlock: a limit of 0 refuses before any other is asked.

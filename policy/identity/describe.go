@@ -15,6 +15,16 @@ func (s Source) Argument() string {
 	return argument
 }
 
+// Property returns the Envoy attribute that the value is, as [Attributes] is
+// asked for it; false if it is none.
+func (s Source) Property() (path string, ok bool) {
+	property, ok := s.reader.(*propertySource)
+	if !ok {
+		return "", false
+	}
+	return property.path, true
+}
+
 // Verified reports whether somebody other than the caller vouches for the
 // value: Envoy itself, or a filter before this one. A parameter of the path is
 // what the caller wants, not who it is, so nobody has to vouch for it.

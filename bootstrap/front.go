@@ -1,0 +1,73 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+const managerFilter = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+
+// Front is what Envoy does with a request before the filter sees it, and the routes that it may choose.
+type Front struct {
+	UseRemoteAddress bool
+	SkipAppend       bool // skip_xff_append
+	TrustedHops      int  // xff_num_trusted_hops
+	Carried          []Carried
+}
+
+// Carried is a route of Envoy's that carries limits in its metadata.
+type Carried struct {
+	Name   string // "" if it has none
+	Fields []byte // of the namespace routelimit, in JSON
+}
+
+// Front is that of the connection manager around the plugin that Policy returns the configuration of; false if the file
+// holds none.
+func (c *Config) Front() (Front, bool, error) {
+	raw, err := c.Policy()
+	if err != nil {
+		return Front{}, false, err
+	}
+	var front Front
+	found := false
+	walk(c.root, func(m map[string]any) {
+		if found || err != nil || !isType(m, managerFilter) || !loads(m, raw) {
+			return
+		}
+		found = true
+		front.UseRemoteAddress = entry(m, "use_remote_address") == true
+		front.SkipAppend = entry(m, "skip_xff_append") == true
+		front.TrustedHops = number(entry(m, "xff_num_trusted_hops"))
+		front.Carried, err = carried(m)
+	})
+	return front, found, err
+}
+
+// loads says whether a connection manager has the plugin of that configuration.
+func loads(manager map[string]any, configuration string) bool {
+	for _, filter := range items(manager["http_filters"]) {
+		typed, _ := entry(filter, "typed_config").(map[string]any)
+		if config, ok := pluginConfig(typed); ok && (Plugin{config}).Configuration() == configuration {
+			return true
+		}
+	}
+	return false
+}
+
+func carried(manager map[string]any) ([]Carried, error) {
+	var all []Carried
+	for _, host := range items(entry(manager, "route_config", "virtual_hosts")) {
+		for _, route := range items(entry(host, "routes")) {
+			fields := entry(route, "metadata", "filter_metadata", "routelimit")
+			if fields == nil {
+				continue
+			}
+			raw, err := json.Marshal(fields)
+			if err != nil {
+				return nil, fmt.Errorf("the metadata of route %q cannot be read: %w; write numbers and texts", text(route, "name"), err)
+			}
+			all = append(all, Carried{text(route, "name"), raw})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,87 @@
+package explain
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"routelimit/limit"
+	"routelimit/resp"
+)
+
+func integers(values ...int64) resp.Value {
+	list := resp.Value{Kind: resp.Array}
+	for _, v := range values {
+		list.Elems = append(list.Elems, resp.Value{Kind: resp.Integer, Int: v})
+	}
+	return list
+}
+
+const sharing = `{"default": {"limits": [
+	{"name": "dear", "identity": "ip", "limit": 10, "window": "1m", "cost": 5},
+	{"name": "cheap", "identity": "ip", "limit": 20, "window": "1m", "algorithm": "fixed_window"},
+	{"name": "other", "identity": "ip", "limit": 10, "window": "1h"}]}}`
+
+// Limits that share a count are charged the largest of their costs.
+func TestLookTakesTheCostThatWouldBeCharged(t *testing.T) {
+	report := Explain(mustParse(t, sharing), request("GET", "/"))
+	err := report.Look(func([]byte) (resp.Value, error) {
+		return integers(1, 1729771200000, 1, 5, 100, 0, 1, 4, 1000, 0, 1, 1, 0, 0), nil
+	})
+	want := []Left{{5, 100, true}, {4, 1000, false}, {1, 0, true}}
+	if err != nil || len(report.Keys) != 1 || len(report.Keys[0].Left) != 3 {
+		t.Fatalf("%+v, %v", report.Keys, err)
+	}
+	for i, left := range report.Keys[0].Left {
+		if left != want[i] {
+			t.Errorf("%s: got %+v, want %+v", report.Keys[0].Limits[i], left, want[i])
+		}
+	}
+	if report.Outcome != Refused || report.Why != `limit "cheap" has 4 left` {
+		t.Errorf("%s: %s", report.Outcome, report.Why)
+	}
+}
+
+func TestLookSendsTheScriptToARedisThatDoesNotKnowIt(t *testing.T) {
+	report := Explain(mustParse(t, sharing), request("GET", "/"))
+	var sent []string
+	err := report.Look(func(command []byte) (resp.Value, error) {
+		sent = append(sent, string(command))
+		if len(sent) == 1 {
+			return resp.Value{Kind: resp.Error, Text: []byte("NOSCRIPT No matching script. Please use EVAL.")}, nil
+		}
+		return integers(1, 1729771200000, 1, 10, 0, 0, 1, 20, 0, 0, 1, 10, 0, 0), nil
+	})
+	if err != nil || len(sent) != 2 || !strings.Contains(sent[0], "EVALSHA") || !strings.Contains(sent[1], limit.Scripts()[0].Text) {
+		t.Errorf("%d commands, %v", len(sent), err)
+	}
+	if report.Outcome != Passes {
+		t.Errorf("%s: %s", report.Outcome, report.Why)
+	}
+}
+
+func TestLookThatFailsNamesTheKey(t *testing.T) {
+	for name, ask := range map[string]Ask{
+		"no answer":   func([]byte) (resp.Value, error) { return resp.Value{}, errors.New("no answer; start it") },
+		"an odd one":  func([]byte) (resp.Value, error) { return integers(1, 2), nil },
+		"an error":    func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.Error, Text: []byte("OOM")}, nil },
+		"not a list":  func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.BulkString}, nil },
+		"NOSCRIPT x2": func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.Error, Text: []byte("NOSCRIPT")}, nil },
+	} {
+		report := Explain(mustParse(t, sharing), request("GET", "/"))
+		if err := report.Look(ask); err == nil || !strings.HasPrefix(err.Error(), "key rl:{default|ip:192.0.2.1}: ") || !strings.Contains(err.Error(), "; ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if report.Outcome != Asks {
+			t.Errorf("%s: the outcome is %s, though nobody knows", name, report.Outcome)
+		}
+	}
+}
+
+func TestLookAsksNothingWhereRedisDoesNotDecide(t *testing.T) {
+	report := Explain(mustParse(t, `{"default": {"identity": "ip", "limit": 0, "window": "1m"}}`), request("GET", "/"))
+	err := report.Look(func([]byte) (resp.Value, error) { t.Error("asked"); return resp.Value{}, nil })
+	if err != nil || report.Outcome != Refused {
+		t.Errorf("%s, %v", report.Outcome, err)
+	}
+}
