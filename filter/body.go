@@ -122,9 +122,9 @@ func (r *request) OnHttpRequestTrailers(int) types.Action {
 func (r *request) bodyRead(complete bool) outcome {
 	body := r.plugin.holding.leave(r)
 	r.state = fresh
-	h := readHead()
-	r.findParams(&h)
-	return r.decide(&identity.Request{Attrs: &h, Body: &identity.Body{Bytes: body, Complete: complete}})
+	h := r.plugin.readHead()
+	r.findParams(h)
+	return r.decide(&identity.Request{Attrs: h, Body: &identity.Body{Bytes: body, Complete: complete}})
 }
 
 // expireBodies decides without their bodies about requests that have waited too

@@ -118,7 +118,7 @@ func TestHostcallsOfARequest(t *testing.T) {
 		"clock_time_get":                 2, // asked, answered
 		"proxy_grpc_send":                1,
 		"proxy_get_buffer_bytes":         1, // the reply
-		"proxy_set_effective_context":    2, // the request's, and back to the plugin's
+		"proxy_set_effective_context":    1, // the request's, and back to the plugin's
 		"proxy_continue_stream":          1,
 		"proxy_increment_metric":         1,
 		"proxy_record_metric":            2, // batch, waited

@@ -41,6 +41,7 @@ type plugin struct {
 
 	// Memory that the next request uses again.
 	works   []*work
+	head    head
 	quotas  []answer.Quota
 	headers [][2]string
 }
@@ -127,12 +128,10 @@ func (p *plugin) OnClose(token, _ uint32) {
 	p.schedule()
 }
 
-// drain resumes what the link has answers for, then makes the plugin's own
-// context the effective one again: what follows concerns the link.
-func (p *plugin) drain() {
-	p.link.Drain()
-	shim.SetEffectiveContext(p.id)
-}
+// drain resumes what the link has answers for. The effective context is then that
+// of the last request: calls for the whole plugin go to its root all the same, and
+// calls for another request make it effective first.
+func (p *plugin) drain() { p.link.Drain() }
 
 // schedule makes the tick as fast as what waits needs it, or ends it.
 func (p *plugin) schedule() {
@@ -171,8 +170,4 @@ func (h *linkHost) Cancel(token uint32) { shim.CancelStream(token) }
 
 func (h *linkHost) Now() time.Duration { return now() }
 
-// started is any moment; only differences to it are used, and they follow the
-// monotonic clock.
-var started = time.Now()
-
-func now() time.Duration { return time.Since(started) }
+func now() time.Duration { return shim.Monotonic() }

@@ -41,18 +41,22 @@ type request struct {
 	work      *work // what was asked and answered; nil if nothing was
 }
 
-// head is what is looked for in the request's headers in one pass.
+// head is the headers of the request whose callback runs, and what was looked
+// for in one pass over them. Its memory serves all requests in turn.
 type head struct {
-	pairs                      shim.Pairs
+	lines                      [][2]string
 	method, path, host         string
 	contentType, contentLength string
 	upgrade, expect            bool
 }
 
-func readHead() (h head) {
-	h.pairs = shim.RequestHeaders()
-	for name, value := range h.pairs.All {
-		switch name {
+// readHead reads the headers of the current request.
+func (p *plugin) readHead() *head {
+	h := &p.head
+	*h = head{lines: shim.AppendRequestHeaders(h.lines[:0])}
+	for i := range h.lines {
+		value := h.lines[i][1]
+		switch h.lines[i][0] {
 		case ":method":
 			h.method = value
 		case ":path":
@@ -74,10 +78,10 @@ func readHead() (h head) {
 
 // Header and Property make head the attributes that policy asks for.
 func (h *head) Header(name string, line int) (value string, ok bool) {
-	for n, v := range h.pairs.All {
-		if n == name {
+	for i := range h.lines {
+		if h.lines[i][0] == name {
 			if line == 0 {
-				return v, true
+				return h.lines[i][1], true
 			}
 			line--
 		}
@@ -117,14 +121,14 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if p.policy.Mode == policy.Off {
 		return shim.Continue
 	}
-	h := readHead()
-	if !p.policy.CountPreflights && policy.IsPreflight(&h) {
+	h := p.readHead()
+	if !p.policy.CountPreflights && policy.IsPreflight(h) {
 		return shim.Continue
 	}
 	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
-	r.findRoute(&h)
+	r.findRoute(h)
 	panicAt("headers")
-	caller := identity.Request{Attrs: &h}
+	caller := identity.Request{Attrs: h}
 	switch {
 	case r.route == nil && p.policy.RefuseUndeclared:
 		return r.act(r.refuseUndeclared(), shim.Continue)

@@ -13,9 +13,19 @@ import (
 
 var memory arena
 
-// begin is called first in every export but proxy_on_memory_allocate. The proxy
-// never enters one export while another runs, so nothing in the arena is in use.
-func begin() { memory.reset() }
+// running is the callback that runs, for guard. The proxy never enters one export
+// while another runs, but for proxy_on_memory_allocate.
+var running struct {
+	callback string
+	context  uint32
+}
+
+// begin is called first in every export but proxy_on_memory_allocate. Nothing in
+// the arena is in use any more.
+func begin(callback string, context uint32) {
+	memory.reset()
+	running.callback, running.context = callback, context
+}
 
 //go:wasmexport proxy_abi_version_0_2_1
 func abiVersion() {}
@@ -25,71 +35,71 @@ func onMemoryAllocate(size int32) unsafe.Pointer { return memory.alloc(int(size)
 
 //go:wasmexport proxy_on_vm_start
 func onVMStart(id uint32, size int32) (ok int32) {
-	defer guard("proxy_on_vm_start", id)
-	begin()
+	defer guard()
+	begin("proxy_on_vm_start", id)
 	return boolean(bool(sdkOnVMStart(id, int(size))))
 }
 
 //go:wasmexport proxy_on_configure
 func onConfigure(id uint32, size int32) (ok int32) {
-	defer guard("proxy_on_configure", id)
-	begin()
+	defer guard()
+	begin("proxy_on_configure", id)
 	return boolean(bool(sdkOnConfigure(id, int(size))))
 }
 
 //go:wasmexport proxy_on_context_create
 func onContextCreate(id, parent uint32) {
-	defer guard("proxy_on_context_create", id)
-	begin()
+	defer guard()
+	begin("proxy_on_context_create", id)
 	sdkOnContextCreate(id, parent)
 }
 
 //go:wasmexport proxy_on_tick
 func onTick(id uint32) {
-	defer guard("proxy_on_tick", id)
-	begin()
+	defer guard()
+	begin("proxy_on_tick", id)
 	sdkOnTick(id)
 }
 
 //go:wasmexport proxy_on_request_headers
 func onRequestHeaders(id uint32, n, endOfStream int32) (action types.Action) {
-	defer guardAction("proxy_on_request_headers", id, &action)
-	begin()
+	defer guardAction(&action)
+	begin("proxy_on_request_headers", id)
 	return sdkOnRequestHeaders(id, int(n), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_request_body
 func onRequestBody(id uint32, size, endOfStream int32) (action types.Action) {
-	defer guardAction("proxy_on_request_body", id, &action)
-	begin()
+	defer guardAction(&action)
+	begin("proxy_on_request_body", id)
 	return sdkOnRequestBody(id, int(size), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_request_trailers
 func onRequestTrailers(id uint32, n int32) (action types.Action) {
-	defer guardAction("proxy_on_request_trailers", id, &action)
-	begin()
+	defer guardAction(&action)
+	begin("proxy_on_request_trailers", id)
 	return sdkOnRequestTrailers(id, int(n))
 }
 
 //go:wasmexport proxy_on_response_headers
 func onResponseHeaders(id uint32, n, endOfStream int32) (action types.Action) {
-	defer guard("proxy_on_response_headers", id)
-	begin()
+	defer guard()
+	begin("proxy_on_response_headers", id)
 	return sdkOnResponseHeaders(id, int(n), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_response_body
 func onResponseBody(id uint32, size, endOfStream int32) (action types.Action) {
-	defer guard("proxy_on_response_body", id)
-	begin()
+	defer guard()
+	begin("proxy_on_response_body", id)
 	return sdkOnResponseBody(id, int(size), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_response_trailers
 func onResponseTrailers(id uint32, n int32) (action types.Action) {
-	defer guard("proxy_on_response_trailers", id)
-	begin()
+	defer guard()
+	begin("proxy_on_response_trailers", id)
 	return sdkOnResponseTrailers(id, int(n))
 }
 
@@ -98,8 +108,8 @@ func onGRPCReceiveInitialMetadata(_, _ uint32, _ int32) {}
 
 //go:wasmexport proxy_on_grpc_receive
 func onGRPCReceive(id, token uint32, size int32) {
-	defer guard("proxy_on_grpc_receive", id)
-	begin()
+	defer guard()
+	begin("proxy_on_grpc_receive", id)
 	if h := streams[id]; h != nil {
 		h.OnReceive(token, int(size))
 	}
@@ -110,8 +120,8 @@ func onGRPCReceiveTrailingMetadata(_, _ uint32, _ int32) {}
 
 //go:wasmexport proxy_on_grpc_close
 func onGRPCClose(id, token, status uint32) {
-	defer guard("proxy_on_grpc_close", id)
-	begin()
+	defer guard()
+	begin("proxy_on_grpc_close", id)
 	if h := streams[id]; h != nil {
 		h.OnClose(token, status)
 	}
@@ -124,8 +134,8 @@ func onGRPCClose(id, token, status uint32) {
 //
 //go:wasmexport proxy_on_delete
 func onDelete(id uint32) {
-	defer guard("proxy_on_delete", id)
-	begin()
+	defer guard()
+	begin("proxy_on_delete", id)
 	delete(streams, id)
 	defer sdkOnDelete(id) // after a panic as well: a context that stays is a leak
 	sdkOnLog(id)          // OnHttpStreamDone

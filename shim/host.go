@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -57,9 +58,10 @@ func Log(level LogLevel, message string) {
 // configured, nil if it has none.
 func PluginConfiguration() []byte { return buffer(bufferPluginConfiguration, 0, 1<<30) }
 
-// RequestHeaders returns all lines of the request's headers with one call.
-func RequestHeaders() Pairs {
-	return ReadPairs(answer.bytes(proxyGetHeaderMapPairs(mapRequestHeaders, answer.data(), answer.size())))
+// AppendRequestHeaders appends all lines of the request's headers, for one call
+// to the proxy.
+func AppendRequestHeaders(dst [][2]string) [][2]string {
+	return AppendLines(dst, answer.bytes(proxyGetHeaderMapPairs(mapRequestHeaders, answer.data(), answer.size())))
 }
 
 // ResponseHeader returns the first line of a response header.
@@ -122,6 +124,13 @@ func SetEffectiveContext(id uint32) bool { return proxySetEffectiveContext(id) =
 
 // SetTickPeriod lets the plugin's OnTick be called every ms milliseconds; 0 ends it.
 func SetTickPeriod(ms uint32) { proxySetTickPeriodMilliseconds(ms) }
+
+// Monotonic is the time passed since some moment, on a clock that only goes
+// forward. It is what time.Since would say, without the way there.
+func Monotonic() time.Duration { return time.Duration(nanotime()) }
+
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
 
 // Metric is a counter, gauge or histogram of the proxy, which all workers
 // share. The zero value counts nothing.

@@ -5,55 +5,32 @@ import (
 	"unsafe"
 )
 
-// Pairs is a list of header lines in the encoding of proxy-wasm, read in place:
-// a little-endian count, then the sizes of each name and value, then the names
-// and values, each followed by a zero byte.
+// AppendLines appends the header lines of a list in proxy-wasm's encoding: a
+// little-endian count, then the sizes of each name and value, then the names and
+// values, each followed by a zero byte.
 //
-// The zero value is an empty list. A list that is cut off reads as if it ended
-// before the first line that is not whole.
-type Pairs struct {
-	encoded []byte
-	count   int
-}
-
-// ReadPairs reads the encoding of a header list. The result refers to b.
-func ReadPairs(b []byte) Pairs {
-	if len(b) < 4 {
-		return Pairs{}
+// The lines refer to encoded. A list that is cut off reads as if it ended before
+// the first line that is not whole.
+func AppendLines(dst [][2]string, encoded []byte) [][2]string {
+	if len(encoded) < 4 {
+		return dst
 	}
-	count := int(binary.LittleEndian.Uint32(b))
-	if count < 0 || count > (len(b)-4)/8 {
-		return Pairs{}
+	count := int(binary.LittleEndian.Uint32(encoded))
+	if count > (len(encoded)-4)/8 {
+		return dst
 	}
-	return Pairs{encoded: b, count: count}
-}
-
-// Len returns the number of lines, repeated names counted each time.
-func (p Pairs) Len() int { return p.count }
-
-// All calls yield for each line in the order of the list until yield returns
-// false. Name and value refer to the encoded bytes.
-func (p Pairs) All(yield func(name, value string) bool) {
-	at := 4 + 8*p.count
-	for i := range p.count {
-		nameSize, valueSize := p.sizes(i)
-		end := at + nameSize + 1 + valueSize + 1
-		if nameSize < 0 || valueSize < 0 || end < at || end > len(p.encoded) {
-			return
+	at := 4 + 8*count
+	for sizes := encoded[4:at]; len(sizes) > 0; sizes = sizes[8:] {
+		name := int(binary.LittleEndian.Uint32(sizes))
+		value := int(binary.LittleEndian.Uint32(sizes[4:]))
+		end := at + name + 1 + value + 1
+		if end > len(encoded) {
+			break
 		}
-		name, value := text(p.encoded[at:at+nameSize]), text(p.encoded[at+nameSize+1:end-1])
-		if !yield(name, value) {
-			return
-		}
+		dst = append(dst, [2]string{text(encoded[at : at+name]), text(encoded[at+name+1 : end-1])})
 		at = end
 	}
-}
-
-func (p Pairs) sizes(i int) (name, value int) {
-	at := 4 + 8*i
-	name = int(int32(binary.LittleEndian.Uint32(p.encoded[at:])))
-	value = int(int32(binary.LittleEndian.Uint32(p.encoded[at+4:])))
-	return name, value
+	return dst
 }
 
 // AppendPairs appends the encoding of headers to dst.

@@ -8,14 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func lines(p Pairs) [][2]string {
-	var all [][2]string
-	for name, value := range p.All {
-		all = append(all, [2]string{name, value})
-	}
-	return all
-}
-
 func TestPairsReadWhatAppendPairsWrites(t *testing.T) {
 	for _, headers := range [][][2]string{
 		nil,
@@ -23,9 +15,8 @@ func TestPairsReadWhatAppendPairsWrites(t *testing.T) {
 		{{"a", ""}, {"", "b"}, {"", ""}},
 		{{"cookie", "a=1"}, {"cookie", "b=2"}, {"x", "\x00\xff"}},
 	} {
-		p := ReadPairs(AppendPairs(nil, headers))
-		if diff := cmp.Diff(headers, lines(p)); diff != "" || p.Len() != len(headers) {
-			t.Errorf("%q (%d lines): %s", headers, p.Len(), diff)
+		if diff := cmp.Diff(headers, AppendLines(nil, AppendPairs(nil, headers))); diff != "" {
+			t.Errorf("%q: %s", headers, diff)
 		}
 	}
 }
@@ -34,7 +25,7 @@ func TestPairsStopWhereTheEncodingIsCut(t *testing.T) {
 	headers := [][2]string{{":method", "GET"}, {":path", "/login"}, {"x", "y"}}
 	whole := AppendPairs(nil, headers)
 	for cut := range whole {
-		got := lines(ReadPairs(whole[:cut]))
+		got := AppendLines(nil, whole[:cut])
 		if len(got) >= len(headers) {
 			t.Fatalf("cut at %d of %d: all %d lines", cut, len(whole), len(got))
 		}
@@ -44,14 +35,11 @@ func TestPairsStopWhereTheEncodingIsCut(t *testing.T) {
 	}
 }
 
-func TestPairsStopWhenAskedTo(t *testing.T) {
-	n := 0
-	for range ReadPairs(AppendPairs(nil, [][2]string{{"a", "b"}, {"c", "d"}})).All {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Fatalf("%d lines after a break", n)
+func TestPairsOfTheNextRequestTakeTheSameMemory(t *testing.T) {
+	encoded := AppendPairs(nil, [][2]string{{"a", "b"}, {"c", "d"}})
+	lines := AppendLines(nil, encoded)
+	if n := testing.AllocsPerRun(100, func() { lines = AppendLines(lines[:0], encoded) }); n != 0 {
+		t.Fatalf("%v allocations", n)
 	}
 }
 
@@ -62,7 +50,7 @@ func TestPairsRefuseSizesThatLie(t *testing.T) {
 	binary.LittleEndian.PutUint32(negative[8:], math.MaxUint32)
 	many := binary.LittleEndian.AppendUint32(nil, math.MaxUint32)
 	for name, b := range map[string][]byte{"huge name": huge, "negative value": negative, "more lines than bytes": many} {
-		if got := lines(ReadPairs(b)); got != nil {
+		if got := AppendLines(nil, b); got != nil {
 			t.Errorf("%s: read %q", name, got)
 		}
 	}
@@ -73,8 +61,8 @@ func FuzzPairs(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 255, 255, 255, 127, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		total := 0
-		for name, value := range ReadPairs(b).All {
-			total += len(name) + len(value) + 10
+		for _, line := range AppendLines(nil, b) {
+			total += len(line[0]) + len(line[1]) + 10
 		}
 		if total > len(b) {
 			t.Fatalf("lines of %d bytes in %d bytes", total, len(b))

@@ -16,19 +16,22 @@ import (
 var OnPanic func(callback string, contextID uint32) types.Action
 
 // guard ends a panic at an export. It must be deferred by the export itself.
-func guard(callback string, id uint32) {
+func guard() {
 	if v := recover(); v != nil {
-		panicked(callback, id, v)
+		panicked(v)
 	}
 }
 
-func guardAction(callback string, id uint32, action *types.Action) {
+// guardAction is guard for the callbacks whose answer says what becomes of the
+// request.
+func guardAction(action *types.Action) {
 	if v := recover(); v != nil {
-		*action = panicked(callback, id, v)
+		*action = panicked(v)
 	}
 }
 
-func panicked(callback string, id uint32, v any) (action types.Action) {
+func panicked(v any) (action types.Action) {
+	callback, id := running.callback, running.context
 	defer func() {
 		if again := recover(); again != nil {
 			Log(LogCritical, fmt.Sprintf("routelimit: panic while recovering from a panic in %s: %v", callback, again))

@@ -22,6 +22,9 @@ import "strings"
 func Normalize(dst []byte, rawPath string) []byte {
 	root := len(dst)
 	path := cutQuery(rawPath)
+	if isNormal(path) {
+		return append(dst, path...)
+	}
 	for len(path) > 0 {
 		var segment string
 		segment, path = nextSegment(path)
@@ -40,6 +43,23 @@ func Normalize(dst []byte, rawPath string) []byte {
 		dst = append(dst, '/')
 	}
 	return dst
+}
+
+// isNormal says that a path without a query is its own normal form, as most
+// paths are. It says so of none that begins a segment with a dot.
+func isNormal(path string) bool {
+	if len(path) < 2 || path[0] != '/' || path[len(path)-1] == '/' {
+		return path == "/"
+	}
+	for i := 1; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == '%', c == '\\':
+			return false
+		case (c == '/' || c == '.') && path[i-1] == '/':
+			return false
+		}
+	}
+	return true
 }
 
 // FoldCase lowers the ASCII letters of a normalised path in place, for servers
