@@ -76,6 +76,9 @@ func (c *Config) SetEndpoints(cluster string, addrs ...string) error {
 	}
 	if byName && cl["cluster_type"] == nil {
 		cl["type"] = "STRICT_DNS" // a static cluster takes addresses only
+		// Where a name has addresses of both families, Envoy would ask for the
+		// IPv6 one, which a server bound to 127.0.0.1 does not answer.
+		cl["dns_lookup_family"] = "V4_PREFERRED"
 	}
 	cl["load_assignment"] = map[string]any{
 		"cluster_name": cluster,

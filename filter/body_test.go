@@ -18,8 +18,9 @@ import (
 const (
 	formType = "application/x-www-form-urlencoded"
 
-	aliceKey = "rl:{POST:/login|username:alice}"
-	ipKey    = "rl:{POST:/login|ip:203.0.113.7}"
+	aliceKey  = "rl:{POST:/login|username:alice}"
+	unreadKey = "rl:{POST:/login|username:#unread}" // one bucket for every body that cannot be read
+	ipKey     = "rl:{POST:/login|ip:203.0.113.7}"
 )
 
 // plainLogin counts logins by a username that shows in the key; settings come
@@ -95,21 +96,22 @@ func TestG37_BodiesChunkedAtEveryByte(t *testing.T) {
 	}
 }
 
-func TestG37_BodiesThatCannotBeReadCountByTheNextIdentity(t *testing.T) {
+func TestG37_BodiesThatCannotBeReadShareOneBucket(t *testing.T) {
 	gzip := "\x1f\x8b\x08\x00\x00\x00\x00\x00"
 	for name, c := range map[string]struct {
 		contentType, body string
 		lines             []string
+		key, noted        string
 	}{
-		"compressed":        {jsonType, gzip, []string{"content-encoding", "gzip"}},
-		"multipart":         {"multipart/form-data; boundary=b", "--b\r\ncontent-disposition: form-data; name=\"username\"\r\n\r\nalice\r\n--b--\r\n", nil},
-		"no type":           {"text/plain", "username=alice", nil},
-		"cut-off JSON":      {jsonType, `{"username":"alice"`, nil},
-		"two documents":     {jsonType, `{"username":"alice"}{"username":"bob"}`, nil},
-		"deep":              {jsonType, strings.Repeat("[", 5000) + strings.Repeat("]", 5000), nil},
-		"repeated in form":  {formType, "username=alice&username=bob", nil},
-		"an empty object":   {jsonType, `{}`, nil},
-		"a number too many": {jsonType, `{"username":"alice","username":1}`, nil},
+		"compressed":        {jsonType, gzip, []string{"content-encoding", "gzip"}, unreadKey, "body_unread"},
+		"multipart":         {"multipart/form-data; boundary=b", multipartLogin, nil, unreadKey, "body_unread"},
+		"no type":           {"text/plain", "username=alice", nil, unreadKey, "body_unread"},
+		"cut-off JSON":      {jsonType, `{"username":"alice"`, nil, unreadKey, "body_unread"},
+		"two documents":     {jsonType, `{"username":"alice"}{"username":"bob"}`, nil, unreadKey, "body_unread"},
+		"repeated in form":  {formType, "username=alice&username=bob", nil, unreadKey, "ambiguous"},
+		"a number too many": {jsonType, `{"username":"alice","username":1}`, nil, unreadKey, "ambiguous"},
+		"deep":              {jsonType, strings.Repeat("[", 5000) + strings.Repeat("]", 5000), nil, ipKey, "no_identity"},
+		"an empty object":   {jsonType, `{}`, nil, ipKey, "no_identity"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := onScript(t, allow, plainLogin(""))
@@ -118,10 +120,16 @@ func TestG37_BodiesThatCannotBeReadCountByTheNextIdentity(t *testing.T) {
 			r.deliver()
 			r.want("passed", s)
 			wantUpstream(t, s, []byte(c.body))
-			if got := r.askedKey(); got != ipKey {
-				t.Errorf("key %s, want %s", got, ipKey)
+			if got := r.askedKey(); got != c.key {
+				t.Errorf("key %s, want %s", got, c.key)
 			}
-			r.wantCounter(1, r.counter("routelimit_identity_total", "kind", "no_identity"), "no_identity")
+			for _, kind := range []string{"no_identity", "ambiguous", "body_unread"} {
+				want := uint64(0)
+				if kind == c.noted {
+					want = 1
+				}
+				r.wantCounter(want, r.counter("routelimit_identity_total", "kind", kind), kind)
+			}
 		})
 	}
 }
@@ -149,8 +157,8 @@ func TestG37_BodiesOverTheCapAreDecidedAtTheCapAndArriveWhole(t *testing.T) {
 			r.deliver()
 			r.want("passed", s)
 			wantUpstream(t, s, body)
-			if got := r.askedKey(); got != ipKey {
-				t.Errorf("key %s, want %s", got, ipKey)
+			if got := r.askedKey(); got != unreadKey {
+				t.Errorf("key %s, want %s", got, unreadKey)
 			}
 			r.wantCounter(1, r.counter("routelimit_identity_total", "kind", "body_unread"), "body_unread")
 		})
@@ -158,7 +166,7 @@ func TestG37_BodiesOverTheCapAreDecidedAtTheCapAndArriveWhole(t *testing.T) {
 }
 
 func TestBodiesUpToTheCapAreRead(t *testing.T) {
-	for size, key := range map[int]string{64: aliceKey, 65: ipKey} {
+	for size, key := range map[int]string{64: aliceKey, 65: unreadKey} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			r := onScript(t, allow, plainLogin(`"body": {"max_bytes": 64},`))
 			body := fmt.Sprintf(`{"username":"alice"%s}`, strings.Repeat(" ", size-20))
@@ -203,7 +211,7 @@ func TestG34_ARefusedUploadNeverReachesTheUpstream(t *testing.T) {
 	}
 }
 
-func TestASlowBodyIsDecidedAtItsDeadlineByTheNextIdentity(t *testing.T) {
+func TestASlowBodyIsDecidedAtItsDeadlineAsUnread(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string
 		before   time.Duration
@@ -223,8 +231,8 @@ func TestASlowBodyIsDecidedAtItsDeadlineByTheNextIdentity(t *testing.T) {
 			}
 			r.advance(c.after)
 			r.want("passed", s)
-			if got := r.askedKey(); got != ipKey {
-				t.Errorf("key %s, want %s", got, ipKey)
+			if got := r.askedKey(); got != unreadKey {
+				t.Errorf("key %s, want %s", got, unreadKey)
 			}
 			s.SendBody(body[10:], true)
 			wantUpstream(t, s, body)
@@ -320,7 +328,7 @@ func TestG37_WhatNeverEndsOrCannotBeReadIsNotWaitedFor(t *testing.T) {
 			s := r.plugin.NewStream()
 			s.SetProperty([]byte(client), "source", "address")
 			s.SendHeaders(headers, false)
-			if got := r.askedKey(); got != "rl:{*:/login|ip:203.0.113.7}" {
+			if got := r.askedKey(); got != "rl:{*:/login|username:#unread}" {
 				t.Errorf("key %s", got)
 			}
 			r.deliver()
@@ -366,7 +374,7 @@ func TestG37_WithoutHeadersStopIterationNothingHangs(t *testing.T) {
 			if c.fate == "passed" {
 				wantUpstream(t, s, body)
 			}
-			if got := r.askedKey(); got != ipKey {
+			if got := r.askedKey(); got != unreadKey {
 				t.Errorf("key %s", got)
 			}
 		})
@@ -406,6 +414,9 @@ func TestManySlowBodiesAreBoundedTogether(t *testing.T) {
 		r.deliver()
 		if fate(s) == "passed" {
 			decided++
+			if got := r.askedKey(); got != unreadKey {
+				t.Fatalf("key %s, want %s", got, unreadKey)
+			}
 		}
 		all = append(all, s)
 	}

@@ -82,15 +82,19 @@ func (r *request) failed(i int, kind, detail string) {
 }
 
 // Late takes a reply that came after the request was settled without it. What it
-// charged is given back if the request did not pass.
+// charged is given back if the request was refused, and, where it passed, from
+// the limits that do not count the status of its response.
 func (r *request) Late(i int, reply resp.Value) {
-	if r.state != refused || reply.Kind == resp.Error {
+	g := &r.work.groups[i]
+	if reply.Kind == resp.Error || limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) != nil || !g.decision.Allowed {
 		return
 	}
-	g := &r.work.groups[i]
-	if limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) == nil && g.decision.Allowed {
-		g.failure = ""
+	g.failure = ""
+	switch {
+	case r.state == refused:
 		r.refund(i)
+	case r.status != 0:
+		r.refundUncounted(i)
 	}
 }
 

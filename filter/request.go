@@ -39,6 +39,7 @@ type request struct {
 	body      *heldBody
 	ticket    link.Ticket
 	work      *work // what was asked and answered; nil if nothing was
+	status    int   // of the response, where a limit counts by it
 }
 
 // head is the headers of the request whose callback runs, and what was looked

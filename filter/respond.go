@@ -224,7 +224,10 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 		return shim.Continue // also for our own answers
 	}
 	panicAt("response")
-	r.refundUncounted()
+	r.readStatus()
+	for i := range r.work.groups {
+		r.refundUncounted(i)
+	}
 	p := r.plugin
 	p.headers = p.policy.Answer.AppendQuotaHeaders(p.headers[:0], r.quotas(), r.unixTime())
 	for _, h := range p.headers {
@@ -233,25 +236,24 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	return shim.Continue
 }
 
-// refundUncounted refunds the limits that count other statuses than this one.
-func (r *request) refundUncounted() {
-	counts := func(l *policy.Limit) bool { return len(l.Count) > 0 }
-	if !slices.ContainsFunc(r.route.Limits, counts) {
+// readStatus keeps the response's status, where some limit counts by it.
+func (r *request) readStatus() {
+	if !slices.ContainsFunc(r.route.Limits, countsByStatus) {
 		return
 	}
 	text, _ := shim.ResponseHeader(":status")
-	status, err := strconv.Atoi(text)
-	if err != nil {
+	r.status, _ = strconv.Atoi(text)
+}
+
+func countsByStatus(l *policy.Limit) bool { return len(l.Count) > 0 }
+
+// refundUncounted refunds, under one key, the limits that do not count the status
+// of the response.
+func (r *request) refundUncounted(i int) {
+	if r.status == 0 || r.work.groups[i].failure != "" {
 		return
 	}
-	for i := range r.work.groups {
-		if r.work.groups[i].failure != "" {
-			continue
-		}
-		r.refundWhere(i, func(l *policy.Limit) bool {
-			return counts(l) && !slices.Contains(l.Count, status)
-		})
-	}
+	r.refundWhere(i, func(l *policy.Limit) bool { return !l.Counts(r.status) })
 }
 
 // refund gives back all that the request was charged under one key.

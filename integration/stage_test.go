@@ -116,7 +116,6 @@ func runEnvoy(ctx context.Context, config *bootstrap.Config, dir string) (*serve
 	return servers.StartEnvoy(ctx, servers.EnvoyOptions{
 		Binary: binary, Config: config.Bytes(), WorkDir: "..", Concurrency: 2, Dir: dir,
 		Args: []string{
-			"--component-log-level", "wasm:info", // refusals are logged, and no secret may be in those lines
 			"--file-flush-interval-msec", "100", // access logs
 			"--drain-time-s", "3", // how long connections go on under a configuration that was replaced
 			"--service-node", "test", "--service-cluster", "test", // listeners from files need a name

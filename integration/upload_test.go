@@ -91,7 +91,8 @@ func TestG37HugeUploadStreamsThroughARouteThatNeedsNoBody(t *testing.T) {
 	checkArrived(t, size, sum)
 }
 
-// TestG37UnreadableBodyIsCounted sends bodies in which no username can be read for certain: they count for the address.
+// TestG37UnreadableBodyIsCounted sends bodies in which no username can be read for certain: they count together, and for
+// the address. Without a body the address counts alone.
 func TestG37UnreadableBodyIsCounted(t *testing.T) {
 	e := fresh(t)
 	c := dial(t, e, uploads, "127.0.0.8")
@@ -112,8 +113,11 @@ func TestG37UnreadableBodyIsCounted(t *testing.T) {
 			if a.status != http.StatusOK {
 				t.Errorf("status %d %s", a.status, a.body)
 			}
-			got := keysNow(t)
-			if err := differ([]string{"rl:{POST:/login|ip:127.0.0.8}"}, got); err != nil {
+			want := []string{"rl:{POST:/login|ip:127.0.0.8}"}
+			if tt.body != "" {
+				want = append(want, "rl:{POST:/login|username:#unread}")
+			}
+			if err := differ(want, keysNow(t)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -143,7 +147,7 @@ func TestG34RefusedUploadIsNotSeenByTheUpstream(t *testing.T) {
 	c := dial(t, e, uploads, "")
 	login := `{"username":"hush-grace"}`
 	c.send("POST", "/once", login, "content-type", "application/json")
-	c.send("POST", "/once", "by address")
+	c.send("POST", "/once", "unreadable")
 	c.send("POST", "/one", "by address")
 	upstream.get(t).Reset()
 	const large = 1 << 20
@@ -222,7 +226,7 @@ func TestBodyThatStallsIsDecidedWithout(t *testing.T) {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
 	checkArrived(t, int64(len(body)), sha(body))
-	if err := differ([]string{"rl:{default|ip:127.0.0.9}"}, keysNow(t)); err != nil {
+	if err := differ([]string{"rl:{default|username:#unread}"}, keysNow(t)); err != nil {
 		t.Error(err)
 	}
 

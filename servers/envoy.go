@@ -93,6 +93,7 @@ func (e *Envoy) prepare(o EnvoyOptions, mode ...string) error {
 	// No hot restart: it would need a shared memory segment and a base id that no other Envoy uses.
 	args := []string{
 		"-c", file, "--disable-hot-restart", "--concurrency", strconv.Itoa(max(1, o.Concurrency)), "--log-level", level,
+		"--component-log-level", "wasm:info", // refusals are logged at this level
 	}
 	p, err := spawn(command{
 		name: "envoy", binary: o.Binary, args: slices.Concat(args, mode, o.Args),

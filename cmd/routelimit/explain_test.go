@@ -120,7 +120,7 @@ func TestExplainReadsURLsAsTheyAreWritten(t *testing.T) {
 
 func TestExplainTakesTheBodyFromWhereverItIs(t *testing.T) {
 	path := write(t, "policy.json", `{"identities": {"name": {"from": "body:name"}}, "body": {"max_bytes": 64}, "default": {"identity": "name", "limit": 1, "window": "1m"}}`)
-	used := func(stdin string, args ...string) string {
+	caller := func(stdin string, args ...string) string {
 		t.Helper()
 		args = append([]string{"explain", "POST", "/", "--policy", path, "--output", "json"}, args...)
 		_, out, stderr := callWith(t.Context(), stdin, args...)
@@ -128,24 +128,28 @@ func TestExplainTakesTheBodyFromWhereverItIs(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), report); err != nil {
 			t.Fatalf("%v: %v, %s", args, err, stderr)
 		}
-		return report.Limits[0].Used
+		if len(report.Keys) != 1 {
+			t.Fatalf("%v: keys %+v", args, report.Keys)
+		}
+		_, key, _ := strings.Cut(report.Keys[0].Key, "|")
+		return strings.TrimSuffix(key, "}")
 	}
 	for name, c := range map[string]struct {
 		stdin string
 		args  []string
 		want  string
 	}{
-		"a form":         {"", []string{"-d", "name=alice"}, "name"},
-		"JSON":           {"", []string{"-d", `{"name": "alice"}`, "-H", "content-type: application/json"}, "name"},
-		"a file":         {"", []string{"--data-file", write(t, "body", "name=alice")}, "name"},
-		"standard input": {"name=alice", []string{"--data-file", "-"}, "name"},
-		"none":           {"", nil, "ip"},
-		"an empty one":   {"", []string{"-d", ""}, "ip"},
-		"another type":   {"", []string{"-d", "name=alice", "-H", "content-type: text/plain"}, "ip"},
-		"too long":       {"", []string{"-d", "name=alice&x=" + strings.Repeat("x", 64)}, "ip"},
-		"expected":       {"", []string{"-d", "name=alice", "-H", "expect: 100-continue"}, "ip"},
+		"a form":         {"", []string{"-d", "name=alice"}, "name:alice"},
+		"JSON":           {"", []string{"-d", `{"name": "alice"}`, "-H", "content-type: application/json"}, "name:alice"},
+		"a file":         {"", []string{"--data-file", write(t, "body", "name=alice")}, "name:alice"},
+		"standard input": {"name=alice", []string{"--data-file", "-"}, "name:alice"},
+		"none":           {"", nil, "ip:127.0.0.1"},
+		"an empty one":   {"", []string{"-d", ""}, "ip:127.0.0.1"},
+		"another type":   {"", []string{"-d", "name=alice", "-H", "content-type: text/plain"}, "name:#unread"},
+		"too long":       {"", []string{"-d", "name=alice&x=" + strings.Repeat("x", 64)}, "name:#unread"},
+		"expected":       {"", []string{"-d", "name=alice", "-H", "expect: 100-continue"}, "name:#unread"},
 	} {
-		if got := used(c.stdin, c.args...); got != c.want {
+		if got := caller(c.stdin, c.args...); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -28,6 +28,17 @@ func (s *bodySource) read(dst []byte, r *Request) ([]byte, found) {
 	if r.Body == nil || r.Body.Complete && len(r.Body.Bytes) == 0 {
 		return dst, missing
 	}
+	noted := r.Noted
+	r.Noted = 0
+	dst, what := s.readBody(dst, r)
+	if what == missing && r.Noted != 0 {
+		what = unread
+	}
+	r.Noted |= noted
+	return dst, what
+}
+
+func (s *bodySource) readBody(dst []byte, r *Request) ([]byte, found) {
 	if r.Body.Complete && !isEncoded(r.Attrs) {
 		// RFC 8259, section 8.1: a reader may ignore a byte-order mark.
 		body := bytes.TrimPrefix(r.Body.Bytes, []byte("\ufeff"))

@@ -19,9 +19,12 @@ func formBody(body string) request {
 	return withBody("application/x-www-form-urlencoded", body)
 }
 
+// A body that is there but cannot be read for certain does not free its caller
+// of the limit: the upstream may read it. All such bodies share one key.
 func TestG37_WhatIsReadFromABody(t *testing.T) {
 	const alice = "id:alice"
-	fallen := func(noted Noted) resolved { return resolved{"ip:192.0.2.1", "ip", noted} }
+	nobody := resolved{"ip:192.0.2.1", "ip", NoIdentity}
+	unread := func(why Noted) resolved { return resolved{"id:#unread", "id", why} }
 	multipart := "--b\r\nContent-Disposition: form-data; name=\"username\"\r\n\r\nalice\r\n--b--\r\n"
 	encoded := func(coding string) request {
 		r := jsonBody(`{"username":"alice"}`)
@@ -45,32 +48,32 @@ func TestG37_WhatIsReadFromABody(t *testing.T) {
 		"form":                          {formBody("a=1&username=alice&b=2"), resolved{alice, "id", 0}},
 		"form with a charset":           {withBody("application/x-www-form-urlencoded;charset=UTF-8", "username=%61lice"), resolved{alice, "id", 0}},
 		"identity encoding":             {encoded("identity"), resolved{alice, "id", 0}},
-		"no body":                       {header("content-type", "application/json"), fallen(NoIdentity)},
-		"empty body":                    {jsonBody(""), fallen(NoIdentity)},
-		"no such field":                 {jsonBody(`{"user":"alice"}`), fallen(NoIdentity)},
-		"gzip":                          {encoded("gzip"), fallen(NoIdentity | BodyUnread)},
-		"identity, then gzip":           {encoded("identity, gzip"), fallen(NoIdentity | BodyUnread)},
-		"multipart":                     {withBody("multipart/form-data; boundary=b", multipart), fallen(NoIdentity | BodyUnread)},
+		"no body":                       {header("content-type", "application/json"), nobody},
+		"empty body":                    {jsonBody(""), nobody},
+		"no such field":                 {jsonBody(`{"user":"alice"}`), nobody},
+		"gzip":                          {encoded("gzip"), unread(BodyUnread)},
+		"identity, then gzip":           {encoded("identity, gzip"), unread(BodyUnread)},
+		"multipart":                     {withBody("multipart/form-data; boundary=b", multipart), unread(BodyUnread)},
 		"text":                          {withBody("text/plain", `{"username":"alice"}`), resolved{alice, "id", 0}},
 		"no type":                       {withBody("", `{"username":"alice"}`), resolved{alice, "id", 0}},
 		"an object under a form's type": {withBody("application/x-www-form-urlencoded", " \n"+`{"username":"alice"}`), resolved{alice, "id", 0}},
-		"no object, no type":            {withBody("", `["username"]`), fallen(NoIdentity | BodyUnread)},
-		"a form without its type":       {withBody("text/plain", "username=alice"), fallen(NoIdentity | BodyUnread)},
+		"no object, no type":            {withBody("", `["username"]`), unread(BodyUnread)},
+		"a form without its type":       {withBody("text/plain", "username=alice"), unread(BodyUnread)},
 		"a bare +json":                  {withBody("application/+json", `{"username":"alice"}`), resolved{alice, "id", 0}},
 		"two types":                     {twoTypes, resolved{alice, "id", 0}},
-		"cut off at the cap":            {incomplete, fallen(NoIdentity | BodyUnread)},
-		"form cut off":                  {cutForm, fallen(NoIdentity | BodyUnread)},
-		"json that breaks off":          {jsonBody(`{"username":"alice"`), fallen(NoIdentity | BodyUnread)},
-		"json with more behind":         {jsonBody(`{"username":"alice"} {"username":"bob"}`), fallen(NoIdentity | BodyUnread)},
-		"json, trailing comma":          {jsonBody(`{"username":"alice",}`), fallen(NoIdentity | BodyUnread)},
-		"json in UTF-16":                {jsonBody("\xff\xfe{\x00}\x00"), fallen(NoIdentity | BodyUnread)},
-		"json, repeated":                {jsonBody(`{"username":"alice","username":"alice"}`), fallen(NoIdentity | Ambiguous)},
-		"json, repeated by case":        {jsonBody(`{"username":"alice","userName":"bob"}`), fallen(NoIdentity | Ambiguous)},
-		"form, repeated":                {formBody("username=alice&username=bob"), fallen(NoIdentity | Ambiguous)},
-		"form, by escape":               {formBody("username=alice&user%6eame=bob"), fallen(NoIdentity | Ambiguous)},
-		"form, by case":                 {formBody("username=alice&USERNAME=bob"), fallen(NoIdentity | Ambiguous)},
-		"form, empty value":             {formBody("username=&password=x"), fallen(NoIdentity)},
-		"form, name alone":              {formBody("username"), fallen(NoIdentity)},
+		"cut off at the cap":            {incomplete, unread(BodyUnread)},
+		"form cut off":                  {cutForm, unread(BodyUnread)},
+		"json that breaks off":          {jsonBody(`{"username":"alice"`), unread(BodyUnread)},
+		"json with more behind":         {jsonBody(`{"username":"alice"} {"username":"bob"}`), unread(BodyUnread)},
+		"json, trailing comma":          {jsonBody(`{"username":"alice",}`), unread(BodyUnread)},
+		"json in UTF-16":                {jsonBody("\xff\xfe{\x00}\x00"), unread(BodyUnread)},
+		"json, repeated":                {jsonBody(`{"username":"alice","username":"alice"}`), unread(Ambiguous)},
+		"json, repeated by case":        {jsonBody(`{"username":"alice","userName":"bob"}`), unread(Ambiguous)},
+		"form, repeated":                {formBody("username=alice&username=bob"), unread(Ambiguous)},
+		"form, by escape":               {formBody("username=alice&user%6eame=bob"), unread(Ambiguous)},
+		"form, by case":                 {formBody("username=alice&USERNAME=bob"), unread(Ambiguous)},
+		"form, empty value":             {formBody("username=&password=x"), nobody},
+		"form, name alone":              {formBody("username"), nobody},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, resolve(single(t, "body:username"), tt.r)); diff != "" {
@@ -80,8 +83,84 @@ func TestG37_WhatIsReadFromABody(t *testing.T) {
 	}
 }
 
+func TestG37_AnUnreadBodyCountsWhereNoAlternativeIsPresent(t *testing.T) {
+	d := NewDefinitions([]Component{
+		{Name: "username", Source: source(t, "body:username"), Fold: true, Secret: true},
+		{Name: "email", Source: source(t, "body:email")},
+		{Name: "api_key", Source: source(t, "header:x-api-key")},
+	}, noHops, nil)
+	const ip = "ip:192.0.2.1"
+	cut := jsonBody(`{"username":"alice"`)
+	twice := jsonBody(`{"username":"alice","username":"bob"}`)
+	nowhere := cut
+	nowhere.peer = "-"
+	withKey := cut
+	withKey.headers = append(header("x-api-key", "k").headers, cut.headers...)
+	twoKeys := header("x-api-key", "k", "x-api-key", "l")
+	for name, tt := range map[string]struct {
+		expr string
+		r    request
+		want resolved
+	}{
+		"alone":                            {"username", cut, resolved{"username:#unread", "username", BodyUnread}},
+		"alone, twice":                     {"username", twice, resolved{"username:#unread", "username", Ambiguous}},
+		"alone, without an address":        {"username", nowhere, resolved{"username:#unread", "username", BodyUnread}},
+		"the address is asked for next":    {"username|ip", cut, resolved{ip, "ip", BodyUnread}},
+		"twice, the address next":          {"username|ip", twice, resolved{ip, "ip", Ambiguous}},
+		"another is present":               {"username|api_key", withKey, resolved{"api_key:k", "api_key", BodyUnread}},
+		"another is absent":                {"username|api_key", cut, resolved{"username:#unread", "username", BodyUnread}},
+		"another field is present":         {"username|email", jsonBody(`{"username":1,"Username":2,"email":"a@b"}`), resolved{"email:a@b", "email", Ambiguous}},
+		"the first that is unread":         {"api_key|email|username", cut, resolved{"email:#unread", "email", BodyUnread}},
+		"with the address":                 {"ip+username", cut, resolved{ip + "|username:#unread", "ip+username", BodyUnread}},
+		"before the address":               {"username+ip", cut, resolved{"username:#unread|" + ip, "username+ip", BodyUnread}},
+		"both unread":                      {"username+email", cut, resolved{"username:#unread|email:#unread", "username+email", BodyUnread}},
+		"one field of two":                 {"email+username", jsonBody(`{"username":1,"username":2,"email":"a"}`), resolved{"email:a|username:#unread", "email+username", Ambiguous}},
+		"with what is absent":              {"username+api_key", cut, resolved{ip, "ip", NoIdentity | BodyUnread}},
+		"with what is absent, then alone":  {"api_key+username|username", cut, resolved{"username:#unread", "username", BodyUnread}},
+		"an address that is not there":     {"ip+username", nowhere, resolved{"ip:unknown", "unknown", NoIdentity}},
+		"no body":                          {"ip+username", request{}, resolved{ip, "ip", NoIdentity}},
+		"a header twice is no body":        {"api_key", twoKeys, resolved{ip, "ip", NoIdentity | Ambiguous}},
+		"a header twice, the field absent": {"api_key|username", twoKeys, resolved{ip, "ip", NoIdentity | Ambiguous}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, resolve(expr(t, d, tt.expr), tt.r)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Several limits ask one request in turn, and what one of them noted stays.
+func TestWhatAnotherLimitNotedMakesNoFieldUnread(t *testing.T) {
+	d := NewDefinitions([]Component{
+		{Name: "username", Source: source(t, "body:username")},
+		{Name: "email", Source: source(t, "body:email")},
+		{Name: "api_key", Source: source(t, "header:x-api-key")},
+	}, noHops, nil)
+	for name, tt := range map[string]struct {
+		first string
+		r     request
+		key   string
+	}{
+		"a field twice":  {"username", jsonBody(`{"username":"alice","username":"bob"}`), "username:#unread"},
+		"a header twice": {"api_key", request{headers: header("x-api-key", "k", "x-api-key", "l", "content-type", "application/json").headers, body: jsonBody(`{"a":1}`).body}, "ip:192.0.2.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := tt.r.real()
+			if key, _ := expr(t, d, tt.first).Append(nil, q); string(key) != tt.key || !q.Noted.Has(Ambiguous) {
+				t.Fatalf("first: %q, noted %v; want %q, ambiguous", key, q.Noted, tt.key)
+			}
+			key, used := expr(t, d, "email").Append(nil, q)
+			got := resolved{string(key), used, q.Noted}
+			if diff := cmp.Diff(resolved{"ip:192.0.2.1", "ip", NoIdentity | Ambiguous}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestJSONFieldByPath(t *testing.T) {
-	const fallen = "ip:192.0.2.1"
+	const fallen, unread = "ip:192.0.2.1", "id:#unread"
 	for _, tt := range []struct{ path, body, want string }{
 		{"a.b", `{"a":{"b":"x"}}`, "id:x"},
 		{"a.b", `{"c":{"b":"y"},"a":{"c":{"b":"z"},"b":"x"},"b":"w"}`, "id:x"},
@@ -109,12 +188,12 @@ func TestJSONFieldByPath(t *testing.T) {
 		{"a", `{"a":"\ud83dx"}`, "id:%EF%BF%BDx"},
 		{"a", `{"a":"\"\\\/\b\f\n\r\t"}`, "id:%22%5C/%08%0C%0A%0D%09"},
 		// Twice, anywhere on the path.
-		{"a.b", `{"a":{"b":"x"},"a":{"c":"y"}}`, fallen},
-		{"a.b", `{"a":1,"a":{"b":"x"}}`, fallen},
-		{"a.b", `{"a":{"b":"x"},"A":null}`, fallen},
-		{"a.b", `{"a":{"b":"x","B":"x"}}`, fallen},
-		{"a.b", `{"a":{"b":"x","\u0062":"x"}}`, fallen},
-		{"a.b", `{"a":{"b":{"b":"y"},"b":"x"}}`, fallen},
+		{"a.b", `{"a":{"b":"x"},"a":{"c":"y"}}`, unread},
+		{"a.b", `{"a":1,"a":{"b":"x"}}`, unread},
+		{"a.b", `{"a":{"b":"x"},"A":null}`, unread},
+		{"a.b", `{"a":{"b":"x","B":"x"}}`, unread},
+		{"a.b", `{"a":{"b":"x","\u0062":"x"}}`, unread},
+		{"a.b", `{"a":{"b":{"b":"y"},"b":"x"}}`, unread},
 		// Twice elsewhere does not matter.
 		{"a.b", `{"c":1,"c":2,"a":{"b":"x","d":{"b":1,"b":2}}}`, "id:x"},
 	} {
@@ -145,8 +224,8 @@ func TestDeepJSONIsReadUpToTheBoundAndNoFurther(t *testing.T) {
 	}
 	for n, want := range map[int]resolved{
 		maxDepth - 1: {"id:alice", "id", 0},
-		maxDepth:     {"ip:192.0.2.1", "ip", NoIdentity | BodyUnread},
-		1 << 20:      {"ip:192.0.2.1", "ip", NoIdentity | BodyUnread},
+		maxDepth:     {"id:#unread", "id", BodyUnread},
+		1 << 20:      {"id:#unread", "id", BodyUnread},
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			if got := resolve(single(t, "body:username"), jsonBody(nested(n))); got != want {

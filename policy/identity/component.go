@@ -55,31 +55,47 @@ func isName(s string) bool {
 	return s != ""
 }
 
+// unreadValue stands in for what a body says that cannot be read. No value is
+// written like it: escapes leave no "#" but before a hash.
+const unreadValue = "#unread"
+
+// presence says whether a component or an alternative holds for a request.
+type presence uint8
+
+const (
+	absent   presence = iota
+	asUnread          // by unreadValue
+	present
+)
+
 // append appends "name:value" for one request, if the value is present. An
 // empty or blank value is not.
-func (c *Component) append(dst []byte, r *Request, hash *hasher) ([]byte, bool) {
+func (c *Component) append(dst []byte, r *Request, hash *hasher) ([]byte, presence) {
 	if c.Source.reader == nil {
-		return dst, false
+		return dst, absent
 	}
 	dst = append(dst, c.Name...)
 	dst = append(dst, ':')
 	start := len(dst)
 	dst, what := c.Source.reader.read(dst, r)
-	if what == missing || what == number && c.Fold {
-		return dst, false
+	switch {
+	case what == unread:
+		return append(dst[:start], unreadValue...), asUnread
+	case what == missing, what == number && c.Fold:
+		return dst, absent
 	}
 	if c.Fold {
 		dst = fold(dst, start)
 	}
 	value := dst[start:]
 	if len(bytes.TrimSpace(value)) == 0 {
-		return dst, false
+		return dst, absent
 	}
 	if c.Secret {
-		return hash.appendSecret(dst[:start], value), true
+		return hash.appendSecret(dst[:start], value), present
 	}
 	if len(value) > maxValue {
 		r.Noted |= Oversized
 	}
-	return escape(dst, start), true
+	return escape(dst, start), present
 }

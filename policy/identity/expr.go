@@ -43,18 +43,29 @@ func (e *Expr) NeedsBody() bool {
 // comes from: "ip+username". No two callers get the same text, but for those
 // whose secrets have the same hash.
 //
-// Where no alternative is present the address counts ("ip"), and where there
-// is none either, "ip:unknown", one bucket for all such callers ("unknown").
-// Both are noted.
+// Where no alternative is present, a body that is there but cannot be read for
+// certain gives "username:#unread", one bucket for all such requests: the
+// upstream may read it all the same, so it must not free the caller of the limit.
+// Otherwise the address counts ("ip"), and where there is none either,
+// "ip:unknown", one bucket for all such callers ("unknown"). All are noted.
 func (e *Expr) Append(dst []byte, r *Request) (key []byte, used string) {
 	start := len(dst)
+	var odd *alternative // the first that a body only keeps from being present
 	for i := range e.alternatives {
 		a := &e.alternatives[i]
-		var ok bool
-		if dst, ok = e.appendAlternative(dst, a, r); ok {
+		var how presence
+		dst, how = e.appendAlternative(dst, a, r)
+		if how == present {
 			return dst, a.text
 		}
+		if how == asUnread && odd == nil {
+			odd = a
+		}
 		dst = dst[:start]
+	}
+	if odd != nil {
+		dst, _ = e.appendAlternative(dst, odd, r)
+		return dst, odd.text
 	}
 	r.Noted |= NoIdentity
 	if dst, ok := e.definitions.appendIP(dst, r); ok {
@@ -63,25 +74,30 @@ func (e *Expr) Append(dst []byte, r *Request) (key []byte, used string) {
 	return append(append(dst, nameIP+":"...), unknown...), unknown
 }
 
-func (e *Expr) appendAlternative(dst []byte, a *alternative, r *Request) ([]byte, bool) {
+func (e *Expr) appendAlternative(dst []byte, a *alternative, r *Request) ([]byte, presence) {
+	least := present
 	for i, p := range a.parts {
 		if i > 0 {
 			dst = append(dst, '|')
 		}
-		ok := true
+		how := present
 		switch {
 		case p.declared != nil:
-			dst, ok = p.declared.append(dst, r, &e.definitions.hash)
+			dst, how = p.declared.append(dst, r, &e.definitions.hash)
 		case p.name == nameIP:
-			dst, ok = e.definitions.appendIP(dst, r)
+			var ok bool
+			if dst, ok = e.definitions.appendIP(dst, r); !ok {
+				how = absent
+			}
 		default:
 			dst = append(dst, p.name...)
 		}
-		if !ok {
-			return dst, false
+		if how == absent {
+			return dst, absent
 		}
+		least = min(least, how)
 	}
-	return dst, true
+	return dst, least
 }
 
 // appendIP appends "ip:" and the client's address, if there is one.

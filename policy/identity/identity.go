@@ -5,8 +5,9 @@
 // Everything that a caller can send is hostile here. Two different callers
 // never get one key, one caller cannot get many keys by spelling a name
 // differently where "fold" is set, and no value makes a key grow without
-// bound. A value that cannot be read for certain is missing, and Noted says
-// why, so that the operator can count it.
+// bound. A value that cannot be read for certain is missing, or, if it would
+// be the body's, one value shared by all such requests (see Expr.Append).
+// Noted says why, so that the operator can count it.
 package identity
 
 import (
@@ -58,12 +59,14 @@ const (
 	// address stood in, or, without an address, one bucket shared by all.
 	NoIdentity Noted = 1 << iota
 	// Ambiguous: a header, cookie, parameter or field occurred twice. Since
-	// upstreams differ in which one they read, it was treated as missing.
+	// upstreams differ in which one they read, it was treated as missing, or,
+	// in a body, as unread.
 	Ambiguous
 	// Oversized: a value was longer than a key may hold, a hash stood in.
 	Oversized
 	// BodyUnread: there was a body, but none that can be read for certain:
-	// incomplete, compressed, of another type, or not valid.
+	// incomplete, compressed, of another type, or not valid. Where no
+	// alternative was present, one bucket for all such bodies stood in.
 	BodyUnread
 )
 

@@ -19,6 +19,9 @@ func TestG08_DifferentCallersHaveDifferentKeys(t *testing.T) {
 		{Name: "user_id", Source: source(t, "header:x-user")},
 		{Name: "tenant", Source: source(t, "header:x-tenant")},
 		{Name: "secret", Source: source(t, "header:x-key"), Secret: true},
+		{Name: "name", Source: source(t, "body:name")},
+		{Name: "hidden", Source: source(t, "body:name"), Secret: true},
+		{Name: "folded", Source: source(t, "body:name"), Fold: true},
 	}, noHops, nil)
 	long := strings.Repeat("k", 60<<10)
 	seen := map[string]string{}
@@ -47,6 +50,17 @@ func TestG08_DifferentCallersHaveDifferentKeys(t *testing.T) {
 		{"secret", header("x-key", "live_AAAAAAAA1")},
 		{"secret", header("x-key", "live_AAAAAAAA2")},
 		{"secret", header("x-key", long)},
+		// What stands in for a body that cannot be read is no caller's value.
+		{"name", jsonBody(`{"name"`)},
+		{"name", jsonBody(`{"name":"#unread"}`)},
+		{"name", jsonBody(`{"name":"%23unread"}`)},
+		{"name", jsonBody(`{"name":"unread"}`)},
+		{"hidden", jsonBody(`{"name"`)},
+		{"hidden", jsonBody(`{"name":"#unread"}`)},
+		{"folded", jsonBody(`{"name"`)},
+		{"folded", jsonBody(`{"name":"#unread"}`)},
+		{"ip+name", jsonBody(`{"name"`)},
+		{"ip+name", jsonBody(`{"name":"#unread"}`)},
 	} {
 		key := keyOf(expr(t, d, tt.expr), tt.r)
 		if other, ok := seen[key]; ok {
@@ -129,7 +143,7 @@ func TestEscapedValueLeadsBackToItsValue(t *testing.T) {
 
 // hostile draws values that try to look like pieces of a key.
 func hostile(t *rapid.T, name string) string {
-	pieces := []string{"a", "B", "|", ":", "%", "%7C", "{", "}", "#", " ", "b:", "|b:", "ip:", "192.0.2.1", "+", "\t", "\x00", "\xff", "é", "unknown"}
+	pieces := []string{"a", "B", "|", ":", "%", "%7C", "{", "}", "#", " ", "b:", "|b:", "ip:", "192.0.2.1", "+", "\t", "\x00", "\xff", "é", "unknown", "#unread"}
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, name), "")
 }
 

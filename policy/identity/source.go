@@ -13,6 +13,7 @@ const (
 	missing found = iota
 	text          // a string
 	number        // the decimal digits of an integer that was no string
+	unread        // something is there that cannot be read for certain, and an upstream may read it
 )
 
 // reader takes one value out of a request. It appends the value to dst and

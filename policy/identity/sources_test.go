@@ -216,7 +216,7 @@ func TestG33_OddRequestsFallToTheNextIdentity(t *testing.T) {
 		"no metadata":       {"metadata:ns/sub", request{}, resolved{fallen, "ip", NoIdentity}},
 		"no params":         {"path:id", request{}, resolved{fallen, "ip", NoIdentity}},
 		"no body, no type":  {"body:username", request{}, resolved{fallen, "ip", NoIdentity}},
-		"body without type": {"body:username", request{body: &Body{Bytes: []byte("x"), Complete: true}}, resolved{fallen, "ip", NoIdentity | BodyUnread}},
+		"body without type": {"body:username", request{body: &Body{Bytes: []byte("x"), Complete: true}}, resolved{"id:#unread", "id", BodyUnread}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, resolve(single(t, tt.from), tt.r)); diff != "" {

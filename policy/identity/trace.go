@@ -80,12 +80,16 @@ func (c *Component) trace(r *Request, hash *hasher) TracedPart {
 	t := TracedPart{Name: c.Name, From: c.Source.String()}
 	own := *r
 	own.Noted = 0
-	if value, ok := c.append(nil, &own, hash); ok {
+	value, how := c.append(nil, &own, hash)
+	switch how {
+	case present:
 		t.Value = string(value[len(c.Name)+1:])
 		t.Why = c.treatment(own.Noted)
-		return t
+	case asUnread:
+		t.Why = c.absence(r) + "; where no other alternative is present, all such requests share one count"
+	default:
+		t.Why = c.absence(r)
 	}
-	t.Why = c.absence(r)
 	return t
 }
 
