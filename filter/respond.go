@@ -188,10 +188,10 @@ func (r *request) countVerdicts() {
 				p.metrics.restarted.Add(1)
 			}
 			switch {
-			case v.Pass && state.decision.Allowed:
+			case v.Pass && r.state == passed:
 				m.passed.Add(1)
 			case v.Pass:
-				// Another limit of this key refused; nothing was charged here.
+				// Another limit refused; this one counts nothing, or gives it back.
 			case l.Shadow:
 				m.shadowRefused.Add(1)
 				p.logs.refusal(l, group.Identity(), true)

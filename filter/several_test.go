@@ -70,6 +70,8 @@ func TestG21_ARefusalOfOneIdentitySpendsNothingOfAnother(t *testing.T) {
 				t.Errorf("user stands at %d and all at %d, want 1 and 1", user, all)
 			}
 			r.wantCounter(20, r.counter("routelimit_refunds_total", "outcome", "made"), "refunds")
+			r.wantCounter(1, r.requests("GET:/a", "user", "passed"), "user passed")
+			r.wantCounter(1, r.requests("GET:/a", "all", "passed"), "all passed")
 			if limits[0] == "1" {
 				for i := range 9 {
 					r.want("passed", r.get("/a", "x-user", fmt.Sprint(i)))
