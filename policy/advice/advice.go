@@ -58,7 +58,7 @@ func CheckRoute(p *policy.Policy, r *policy.Route) []Finding {
 var (
 	routeRules = []func(*checker, routeAt){
 		pairOnly, unverified, addressFirst, parameterMissing, bodyWithoutBody,
-		costAboveLimit, differingCosts, neverRefuses, afterBlock, largeLog, withoutLimits,
+		costAboveLimit, differingCosts, cancelledCount, neverRefuses, afterBlock, largeLog, withoutLimits,
 	}
 	policyRules = []func(*checker){
 		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody,

@@ -73,9 +73,26 @@ func differingCosts(c *checker, r routeAt) {
 	}
 }
 
+// cancelledCount: what a limit does not count stays charged where a limit that
+// shares its count keeps it.
+func cancelledCount(c *checker, r routeAt) {
+	for i, l := range r.limits {
+		if len(l.Count) == 0 {
+			continue
+		}
+		for j, other := range r.limits {
+			keeps := len(other.Count) == 0 || slices.ContainsFunc(other.Count, func(status int) bool { return !l.Counts(status) })
+			if j != i && sharesCount(l, other) && keeps {
+				c.warn("count-cancelled", l.at("count"), `it shares one count with limit %q, which also counts other statuses, so these count here too; write another window`, other.Name)
+				break
+			}
+		}
+	}
+}
+
 // sharesCount reports whether two limits of a route always share one charge.
 func sharesCount(a, b limitAt) bool {
-	return a.Identity.String() == b.Identity.String() && a.Bucket == b.Bucket && a.SharesCount(b.Limit)
+	return a.Identity.String() == b.Identity.String() && a.Bucket == b.Bucket && a.Limit.SharesState(&b.Limit.Limit)
 }
 
 // afterBlock: a limit of 0 refuses before any other is asked.

@@ -59,7 +59,7 @@ func look(g *policy.Group, ask Ask) (*limit.Decision, error) {
 func cost(g *policy.Group, i int) int64 {
 	var most int64
 	for _, l := range g.Limits {
-		if l.SharesCount(g.Limits[i]) {
+		if l.SharesState(&g.Limits[i].Limit) {
 			most = max(most, l.Cost)
 		}
 	}
