@@ -25,8 +25,13 @@ func (s *stage) describe(out io.Writer) {
 			fmt.Fprintf(out, "          WARNING: %s\n", s.given.warning)
 		}
 	}
-	fmt.Fprintf(out, "\nTry, in another terminal:\n\n")
-	for _, t := range tips(s.policy, s.token) {
+	list := tips(s.policy, s.token)
+	if len(list) == 0 {
+		fmt.Fprintf(out, "\nWhat a request gets under this policy, routelimit explain says.\n")
+	} else {
+		fmt.Fprintf(out, "\nTry, in another terminal:\n\n")
+	}
+	for _, t := range list {
 		fmt.Fprintf(out, "  %s\n      %s\n\n", t.curl(base), t.answers)
 	}
 	fmt.Fprintln(out, "Ctrl-C ends everything.")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"routelimit/limit"
 	"routelimit/policy"
 	"routelimit/policy/strictjson"
 )
@@ -23,11 +24,14 @@ type tip struct {
 func tips(p *policy.Policy, token string) []tip {
 	var list []tip
 	for _, r := range p.Routes {
+		if !predictable(p, r) {
+			continue
+		}
 		if t, ok := tipFor(r, token); ok {
 			list = append(list, t)
 		}
 	}
-	if d := p.Default; d != nil && len(d.Limits) > 0 {
+	if d := p.Default; d != nil && len(d.Limits) > 0 && predictable(p, d) {
 		list = append(list, tip{
 			method: "GET", path: "/anything/else", times: 1, statuses: []int{200},
 			answers: "200. No route of its own, so the default applies: " + allowance(tightest(d)),
@@ -47,7 +51,7 @@ func tipFor(r *policy.Route, token string) (tip, bool) {
 	switch r.Template {
 	case "POST /login":
 		t.method, t.path, t.body = "POST", "/login", `{"username":"alice","password":"guess"}`
-		t.times = int(min(l.Limit.Limit, 100)) + 1
+		t.times = int(l.Limit.Limit) + 1
 		t.answers = fmt.Sprintf("401 %d times, from the upstream, then 429 with Retry-After: %s", t.times-1, allowance(l))
 		for range t.times - 1 {
 			t.statuses = append(t.statuses, http.StatusUnauthorized)
@@ -63,13 +67,30 @@ func tipFor(r *policy.Route, token string) (tip, bool) {
 		t.statuses = []int{201}
 		if token != "" {
 			t.header = "authorization: Bearer " + token
-			t.answers += ". The token names demo-user; spoil it, and Envoy answers 401"
+			t.answers += ". The token names demo-user; spoil a letter in its middle, and Envoy answers 401"
 		}
 	default:
 		return tip{}, false
 	}
 	return t, true
 }
+
+// predictable says that the answers of a route follow from the number of its
+// tightest limit alone, so that a tip about it comes true.
+func predictable(p *policy.Policy, r *policy.Route) bool {
+	if p.Mode != policy.Enforce || r.Blocked != nil || len(r.Exempt) > 0 {
+		return false
+	}
+	for _, l := range r.Limits {
+		if l.Shadow || l.Cost != 1 || l.Algorithm == limit.TokenBucket {
+			return false
+		}
+	}
+	return len(r.Limits) == 0 || len(tightest(r).Count) == 0 && tightest(r).Limit.Limit <= mostTimes || r.Template != "POST /login"
+}
+
+// mostTimes bounds the requests of one tip.
+const mostTimes = 100
 
 // tightest is the enforced limit of a route with the smallest number.
 func tightest(r *policy.Route) *policy.Limit {
