@@ -68,7 +68,7 @@ func (h *holding) tickPeriod() uint32 {
 
 func (r *request) hold() {
 	p := r.plugin
-	r.state = holding_
+	r.state = reading
 	r.body = &heldBody{deadline: now() + p.policy.Body.Timeout}
 	p.holding.add(r)
 	p.schedule()
@@ -82,7 +82,7 @@ func (r *request) hold() {
 func (r *request) OnHttpRequestBody(size int, end bool) types.Action {
 	current = r
 	switch r.state {
-	case holding_:
+	case reading:
 		return r.readBody(size, end)
 	case asking, refused:
 		return shim.StopIterationAndWatermark
@@ -109,7 +109,7 @@ func (r *request) readBody(size int, end bool) types.Action {
 func (r *request) OnHttpRequestTrailers(int) types.Action {
 	current = r
 	switch r.state {
-	case holding_:
+	case reading:
 		return r.act(r.bodyRead(true), shim.StopIteration)
 	case asking, refused:
 		return shim.StopIteration

@@ -65,7 +65,7 @@ func (r *request) withoutDecision() outcome {
 		return answered
 	case passed:
 		return pass
-	case holding_:
+	case reading:
 		r.plugin.holding.leave(r)
 	}
 	const why = "panic"

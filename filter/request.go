@@ -19,9 +19,9 @@ import (
 type state uint8
 
 const (
-	fresh    state = iota
-	holding_       // its headers are held until its body is read
-	asking         // it is held until Redis has answered
+	fresh   state = iota
+	reading       // its headers are held until its body is read
+	asking        // it is held until Redis has answered
 	passed
 	refused // answered by us
 )
@@ -196,7 +196,7 @@ func (r *request) OnHttpStreamDone() {
 		current = nil
 	}
 	switch r.state {
-	case holding_:
+	case reading:
 		r.plugin.holding.leave(r)
 	case asking:
 		if len(r.work.groups) > 1 {
