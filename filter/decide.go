@@ -85,6 +85,9 @@ func (r *request) failed(i int, kind, detail string) {
 // charged is given back if the request was refused, and, where it passed, from
 // the limits that do not count the status of its response.
 func (r *request) Late(i int, reply resp.Value) {
+	if r.work == nil {
+		return // given up after a panic
+	}
 	g := &r.work.groups[i]
 	if reply.Kind == resp.Error || limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) != nil || !g.decision.Allowed {
 		return

@@ -27,9 +27,9 @@ var (
 func settlePanic(callback string, id uint32) types.Action {
 	if p := plugins[id]; p != nil {
 		p.metrics.panics.Add(1)
+		defer p.schedule() // whatever else fails, the tick answers those who wait
 		p.link.Abandon(link.Panicked)
 		shim.SetEffectiveContext(p.id)
-		p.schedule()
 		return shim.Continue
 	}
 	r := current

@@ -153,7 +153,7 @@ func (r *request) quotas() []answer.Quota {
 			v := &state.decision.Verdicts[j]
 			remaining := v.Remaining
 			if state.refunded {
-				remaining = min(remaining+l.Cost, capacity(l))
+				remaining = min(remaining+l.Cost, l.Capacity())
 			}
 			q = append(q, answer.Quota{
 				Name: l.Name, Limit: l.Limit.Limit, Window: l.Window,
@@ -163,14 +163,6 @@ func (r *request) quotas() []answer.Quota {
 	}
 	r.plugin.quotas = q
 	return q
-}
-
-// capacity is the most that can remain of a limit.
-func capacity(l *policy.Limit) int64 {
-	if l.Burst > 0 {
-		return l.Burst
-	}
-	return l.Limit.Limit
 }
 
 // countVerdicts counts and logs what each limit said.
@@ -262,8 +254,8 @@ func (r *request) refund(i int) {
 	r.refundWhere(i, func(*policy.Limit) bool { return true })
 }
 
-// refundWhere gives back the charges of one key whose limits want it. What
-// another limit shares and keeps is not given back.
+// refundWhere gives back the charges of one key, which has allowed the request,
+// whose limits want it. What another limit shares and keeps is not given back.
 func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 	state, group := &r.work.groups[i], &r.work.plan.Groups[i]
 	kept := func(l *policy.Limit) bool {
@@ -273,8 +265,7 @@ func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 	}
 	charges := r.work.refunding[:0]
 	for j, l := range group.Limits {
-		charged := !l.Shadow || state.decision.Verdicts[j].Pass
-		if charged && wanted(l) && !kept(l) {
+		if state.decision.Verdicts[j].Pass && wanted(l) && !kept(l) {
 			charges = append(charges, group.Charges[j])
 		}
 	}

@@ -74,6 +74,38 @@ func TestALateReplyIsKeptWhereTheRequestPassed(t *testing.T) {
 	r.want("passed", r.get("/closed"))
 }
 
+// A limit that counts failed logins only must not keep a success, because Redis was
+// slow to say that it had charged it: neither where its answer comes before the
+// response, nor after it.
+func TestALateReplyIsRefundedWhereTheStatusDoesNotCount(t *testing.T) {
+	const policy = `{"routes": {"GET /a": {"identity": "ip", "limit": 5, "window": "1h", "count": [401]},
+		"GET /first": {"identity": "ip", "limit": 5, "window": "1h"}}, "default": null}`
+	for name, responseFirst := range map[string]bool{"the reply first": false, "the response first": true} {
+		for status, kept := range map[string]int64{"200": 0, "401": 1} {
+			t.Run(name+", "+status, func(t *testing.T) {
+				r := onRedis(t, policy)
+				r.want("passed", r.get("/first")) // Redis knows the script from here on
+				s := r.send("GET", "/a", "")
+				r.clock.Advance(60 * ms)
+				if got := fate(s); got != "passed" {
+					t.Fatalf("%s at the deadline, want passed", got)
+				}
+				if responseFirst {
+					respond(s, status)
+					r.deliver()
+				} else {
+					r.deliver()
+					respond(s, status)
+				}
+				r.deliver()
+				if got := r.count("rl:{GET:/a|ip:203.0.113.7}", "w3600"); int64(got) != kept {
+					t.Errorf("%d counted, want %d", got, kept)
+				}
+			})
+		}
+	}
+}
+
 func TestALateRefusalIsNotRefunded(t *testing.T) {
 	r := onScript(t, refuse, openAndClosed)
 	s := r.send("GET", "/closed", "")
@@ -88,10 +120,12 @@ func TestALateRefusalIsNotRefunded(t *testing.T) {
 // A frozen Redis that goes on charges what it is asked; all of it comes back.
 func TestALateReplyIsRefundedOnARealRedis(t *testing.T) {
 	r := onRedis(t, openAndClosed)
+	r.want("passed", r.get("/open")) // Redis knows the script from here on
 	s := r.send("GET", "/closed", "")
 	r.clock.Advance(60 * ms)
 	r.wantUnavailable(s, "timeout")
 	r.deliver()
+	r.wantCounter(1, r.counter("routelimit_refunds_total", "outcome", "made"), "refunds made")
 	if got := r.count("rl:{GET:/closed|ip:203.0.113.7}", "w60"); got != 0 {
 		t.Errorf("%d count, want 0", got)
 	}

@@ -36,7 +36,7 @@ func appendArguments(dst []byte, l *Limit, cost, refill int64) []byte {
 	case SlidingLog:
 		dst = resp.AppendBulk(dst, "log")
 	default:
-		dst = resp.AppendBulkInt(dst, l.capacity())
+		dst = resp.AppendBulkInt(dst, l.Capacity())
 	}
 	dst = resp.AppendBulkInt(dst, refill)
 	dst = resp.AppendBulkInt(dst, l.windowMS())

@@ -161,7 +161,7 @@ func readVerdict(e []resp.Value, first int, l *Limit) (Verdict, error) {
 	switch {
 	case flags < 0 || flags > 3:
 		return Verdict{}, elementError(first, flags, "a verdict from 0 to 3")
-	case remaining < 0 || remaining > l.capacity():
+	case remaining < 0 || remaining > l.Capacity():
 		return Verdict{}, elementError(first+1, remaining, "a remainder within the limit")
 	case reset < 0 || reset > maxWaitMS:
 		return Verdict{}, elementError(first+2, reset, "a reset in ms")

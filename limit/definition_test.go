@@ -65,7 +65,7 @@ func (d *definition) passes(now, cost int64) bool {
 		return false
 	}
 	sum := new(big.Rat).Add(d.used(now), big.NewRat(cost, 1))
-	return sum.Cmp(big.NewRat(d.limit.capacity(), 1)) <= 0
+	return sum.Cmp(big.NewRat(d.limit.Capacity(), 1)) <= 0
 }
 
 // remaining is the largest cost that passes now.
@@ -73,7 +73,7 @@ func (d *definition) remaining(now int64) int64 {
 	if !d.passes(now, 0) {
 		return 0
 	}
-	return int64(sort.Search(int(d.limit.capacity()), func(n int) bool { return !d.passes(now, int64(n)+1) }))
+	return int64(sort.Search(int(d.limit.Capacity()), func(n int) bool { return !d.passes(now, int64(n)+1) }))
 }
 
 // first is the least wait in ms, none longer than most, after which something holds that goes on holding.
@@ -94,7 +94,7 @@ func (d *definition) wait(now, cost int64) time.Duration {
 	switch {
 	case d.passes(now, cost):
 		return 0
-	case cost > d.limit.capacity() || d.limit.Limit == 0 && d.limit.Algorithm == TokenBucket:
+	case cost > d.limit.Capacity() || d.limit.Limit == 0 && d.limit.Algorithm == TokenBucket:
 		return Never
 	}
 	return ms(first(d.longest(now), func(wait int64) bool { return d.passes(now+wait, cost) }))

@@ -86,8 +86,8 @@ func NewCharge(l *Limit, cost int64) Charge {
 // windowMS is the window in ms.
 func (l *Limit) windowMS() int64 { return int64(l.Window / time.Millisecond) }
 
-// capacity is how many units of cost can pass at once at most.
-func (l *Limit) capacity() int64 {
+// Capacity is how many units of cost can pass at once at most.
+func (l *Limit) Capacity() int64 {
 	if l.Algorithm == TokenBucket && l.Burst > 0 && l.Limit > 0 {
 		return l.Burst
 	}

@@ -14,7 +14,7 @@ func (s bucketState) answer(q question) outcome {
 	deficit := s.refilled(at, q.refill)
 
 	o := outcome{at: at}
-	capacity := q.limit.capacity()
+	capacity := q.limit.Capacity()
 	full := capacity * length
 	o.verdict.Restarted = restarted
 	o.verdict.Pass = q.refill > 0 && q.cost <= capacity && deficit <= full-q.cost*length

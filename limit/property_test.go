@@ -36,7 +36,7 @@ func drawLimit(t *rapid.T) *Limit {
 
 // drawCost is often near what is left.
 func drawCost(t *rapid.T, l *Limit) int64 {
-	most := l.capacity()
+	most := l.Capacity()
 	return rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(max(0, most/2-2), most+2), rapid.Just(most)).Draw(t, "cost")
 }
 
