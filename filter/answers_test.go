@@ -23,12 +23,12 @@ func refusal(section string) string {
 
 // overBoth says: pair is over its limit for 12.3 s, day has 90 left.
 func overBoth([][]byte) []byte {
-	return integers(0, scriptedTimeMS, 0, 0, 12_300, 12_300, 1, 90, 3_600_000, 0)
+	return packed(0, scriptedTimeMS, 0, 0, 12_300, 12_300, 1, 90, 3_600_000, 0)
 }
 
 // underBoth says: pair has 7 left, day 90.
 func underBoth([][]byte) []byte {
-	return integers(1, scriptedTimeMS, 1, 7, 12_300, 0, 1, 90, 3_600_000, 0)
+	return packed(1, scriptedTimeMS, 1, 7, 12_300, 0, 1, 90, 3_600_000, 0)
 }
 
 func TestRefusalInEveryForm(t *testing.T) {
@@ -222,9 +222,9 @@ func TestARefundedLimitShowsWhatIsLeft(t *testing.T) {
 			return []byte(":1\r\n")
 		}
 		if keyOf(c) == allKey {
-			return integers(1, scriptedTimeMS, 1, 99, 1000, 0)
+			return packed(1, scriptedTimeMS, 1, 99, 1000, 0)
 		}
-		return integers(0, scriptedTimeMS, 0, 0, 1000, 1000)
+		return packed(0, scriptedTimeMS, 0, 0, 1000, 1000)
 	}, `{"headers": "draft-08", "identities": {"user": {"from": "header:x-user"}}, "routes": {"GET /a": {"limits": [
 		{"name": "all", "identity": "all", "limit": 10, "window": "1m", "algorithm": "token_bucket", "burst": 100},
 		{"name": "user", "identity": "user", "limit": 5, "window": "1m"}]}}, "default": null}`)

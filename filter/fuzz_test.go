@@ -160,7 +160,7 @@ func (f *fuzzedRequest) play(t *testing.T, r *rig) {
 // for the request beside it.
 func FuzzRequest(f *testing.F) {
 	json := "content-type: application/json\n"
-	good := string(integers(1, scriptedTimeMS, 1, 2, 1000, 0))
+	good := string(packed(1, scriptedTimeMS, 1, 2, 1000, 0))
 	login := `{"user":{"name":"Alice"},"password":"x"}`
 	for i, seed := range []fuzzedRequest{
 		{headers: json, path: "/login", body: []byte(login)},

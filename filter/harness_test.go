@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -349,7 +350,7 @@ func (r *rig) logged(text string) int {
 	return n
 }
 
-// Commands as a scripted Redis sees them: EVALSHA sha 1 key now …
+// Commands as a scripted Redis sees them: EVALSHA sha 1 key numbers field …
 
 func isRefund(command [][]byte) bool { return is(command, 1) }
 
@@ -362,8 +363,8 @@ func is(command [][]byte, script int) bool {
 
 func keyOf(command [][]byte) string { return string(command[3]) }
 
-// limitsIn is how many limits a decide command asks about: five arguments each.
-func limitsIn(command [][]byte) int { return (len(command) - 5) / 5 }
+// limitsIn is how many limits a decide command asks about: one field each.
+func limitsIn(command [][]byte) int { return len(command) - 5 }
 
 // allow admits everything and refunds what it is asked to.
 func allow(command [][]byte) []byte { return verdict(command, true) }
@@ -385,15 +386,21 @@ func verdict(command [][]byte, pass bool) []byte {
 	for range limitsIn(command) {
 		numbers = append(numbers, each...)
 	}
-	return integers(numbers...)
+	return packed(numbers...)
 }
 
-func integers(numbers ...int64) []byte {
-	b := resp.AppendArray(nil, len(numbers))
-	for _, n := range numbers {
-		b = fmt.Appendf(b, ":%d\r\n", n)
+// packed is a reply of the script: allowed, the time, and four numbers for each limit, each of so many bytes.
+func packed(numbers ...int64) []byte {
+	sizes := []int{1, 7}
+	for len(sizes) < len(numbers) {
+		sizes = append(sizes, 1, 7, 7, 7)
 	}
-	return b
+	var b []byte
+	for i, n := range numbers {
+		whole := binary.BigEndian.AppendUint64(nil, uint64(n))
+		b = append(b, whole[8-sizes[i]:]...)
+	}
+	return resp.AppendBulk(nil, b)
 }
 
 // always answers every command with the same bytes.

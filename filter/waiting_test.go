@@ -462,7 +462,7 @@ func TestOldAndNewConfigurationServeSideBySide(t *testing.T) {
 	}
 	r.wantUnavailable(waiting[0], "disconnected")
 	r.want("waiting", waiting[1])
-	if err := streams[1].Deliver(integers(1, scriptedTimeMS, 1, 4, 1000, 0)); err != nil {
+	if err := streams[1].Deliver(packed(1, scriptedTimeMS, 1, 4, 1000, 0)); err != nil {
 		t.Fatal(err)
 	}
 	r.want("passed", waiting[1])

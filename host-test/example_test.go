@@ -7,6 +7,7 @@ import (
 	"time"
 
 	hosttest "routelimit/host-test"
+	"routelimit/limit"
 )
 
 // The product's own module, built by make wasm, refuses a request.
@@ -24,10 +25,10 @@ func Example() {
 	}
 	defer module.Close(ctx)
 
-	// A Redis that refuses: not allowed, its time, and of the one limit its
-	// verdict, remaining, reset and wait in ms.
+	// A Redis that refuses for 7 s.
 	redis := &hosttest.Scripted{Reply: func([][]byte) []byte {
-		return []byte("*6\r\n:0\r\n:1729771200000\r\n:0\r\n:0\r\n:7000\r\n:7000\r\n")
+		d := limit.Decision{AtMS: 1729771200000, Verdicts: []limit.Verdict{{Reset: 7 * time.Second, Wait: 7 * time.Second}}}
+		return d.AppendReply(nil)
 	}}
 	host := hosttest.NewHost(module, hosttest.Options{Clusters: map[string]hosttest.Backend{"routelimit": redis}})
 	vm, err := host.NewVM(ctx)

@@ -1,9 +1,10 @@
 package hosttest
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,40 +37,40 @@ func TestRedisPutsTheClockIntoScriptCalls(t *testing.T) {
 	clock := NewClock()
 	r := NewRedis(server.Addr(), RedisOptions{VirtualTime: clock})
 	defer r.Close()
-	// EVAL script 1 key now: the script answers with its first argument.
-	eval := `*5\r\n$4\r\neval\r\n$14\r\nreturn{ARGV[1]}\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\n0\r\n`
+	// EVAL script 1 key numbers: the script answers with its first argument.
+	eval := `*5\r\n$4\r\neval\r\n$14\r\nreturn{ARGV[1]}\r\n$1\r\n1\r\n$1\r\nk\r\n$7\r\n` + strings.Repeat(`\0`, 7) + `\r\n`
 	eval = strings.Replace(eval, "$14", "$15", 1)
 	p := start(t, Options{Clock: clock, Clusters: map[string]Backend{"redis": r}}, "configure: open redis; ticks 1000\ntick: send "+eval+"\ngrpc_receive: buffer 5 0 99")
 	p.VM().Advance(time.Second)
 	if err := r.DeliverAll(bound); err != nil {
 		t.Fatal(err)
 	}
-	now := strconv.FormatInt(clock.Now().UnixMilli(), 10)
+	now := string(packedTime(clock.Now()))
 	if got := strings.Join(said(p.VM(), "buffer"), " "); !strings.Contains(got, now) {
-		t.Errorf("the script saw %q, the clock says %s", got, now)
+		t.Errorf("the script saw %q, the clock says %q", got, now)
 	}
+}
+
+// packedTime is how a script is told a time: seven bytes, in ms since 1970.
+func packedTime(t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMilli()))[1:]
 }
 
 func TestPutTimeChangesScriptCallsOnly(t *testing.T) {
 	now := time.UnixMilli(1729771200123)
+	left, given, put := strings.Repeat("\x00", 7), strings.Repeat("\x00", 6)+"\x05", string(packedTime(now))
 	for text, want := range map[string]string{
-		"EVALSHA sha 1 key 0 w60 100": "EVALSHA sha 1 key 1729771200123 w60 100",
-		"evalsha sha 1 key 0":         "evalsha sha 1 key 1729771200123",
-		"EVAL script 1 key 0 0":       "EVAL script 1 key 1729771200123 0",
-		"EVALSHA sha 1 key 5":         "EVALSHA sha 1 key 5",
-		"HSET key a 1 0":              "HSET key a 1 0",
-		"EVALSHA sha 1 key":           "EVALSHA sha 1 key",
+		"EVALSHA sha 1 key " + left + "more w60": "EVALSHA sha 1 key " + put + "more w60",
+		"evalsha sha 1 key " + left:              "evalsha sha 1 key " + put,
+		"EVAL script 1 key " + left + " " + left: "EVAL script 1 key " + put + " " + left,
+		"EVALSHA sha 1 key " + given:             "EVALSHA sha 1 key " + given,
+		"EVALSHA sha 1 key 0":                    "EVALSHA sha 1 key 0",
+		"HSET key a 1 " + left:                   "HSET key a 1 " + left,
+		"EVALSHA sha 1 key":                      "EVALSHA sha 1 key",
 	} {
-		var command [][]byte
-		for _, w := range strings.Fields(text) {
-			command = append(command, []byte(w))
-		}
+		command := bytes.Split([]byte(text), []byte(" "))
 		putTime(command, now)
-		var got []string
-		for _, w := range command {
-			got = append(got, string(w))
-		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+		if diff := cmp.Diff(want, string(bytes.Join(command, []byte(" ")))); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -2,22 +2,21 @@ package hosttest
 
 import (
 	"bytes"
-	"strconv"
 	"time"
+
+	"routelimit/limit"
 )
 
-// timeAt is where a script call of the plugin has the time that the script
-// shall count by, with "0" for Redis' own:
-// EVALSHA sha 1 key now …, or EVAL script 1 key now ….
-const timeAt = 4
+// numbersAt is where a script call of the plugin has its numbers, the time that the script shall count by first:
+// EVALSHA sha 1 key numbers …, or EVAL script 1 key numbers ….
+const numbersAt = 4
 
-// putTime puts a time in place of that "0", in milliseconds since 1970.
+// putTime makes a script call count by a test's clock instead of Redis'.
 func putTime(command [][]byte, now time.Time) {
-	if len(command) <= timeAt || string(command[timeAt]) != "0" {
+	if len(command) <= numbersAt {
 		return
 	}
-	if !bytes.EqualFold(command[0], []byte("EVALSHA")) && !bytes.EqualFold(command[0], []byte("EVAL")) {
-		return
+	if bytes.EqualFold(command[0], []byte("EVALSHA")) || bytes.EqualFold(command[0], []byte("EVAL")) {
+		limit.SetTime(command[numbersAt], now.UnixMilli())
 	}
-	command[timeAt] = strconv.AppendInt(nil, now.UnixMilli(), 10)
 }

@@ -2,45 +2,57 @@ package limit
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 
 	"routelimit/resp"
 )
 
-// AppendDecide appends the command that decides all limits of one identity, EVALSHA sha 1 key now ….
+// AppendDecide appends the command that decides all limits of one identity, EVALSHA sha 1 key numbers field ….
 //
 // key is the identity's hash. nowMS is 0 in production, where the script reads Redis' own clock; a test puts its time
-// there, in ms since the epoch. It is the fifth element of the command. There must be at least one charge.
+// there, in ms since the epoch, or has SetTime do it later. There must be at least one charge.
 func AppendDecide(dst, key []byte, nowMS int64, charges []Charge) []byte {
-	dst = appendCall(dst, decideHead, key, 1+5*len(charges))
-	dst = resp.AppendBulkInt(dst, nowMS)
+	dst = appendCall(dst, decideHead, key, 1+len(charges))
+	dst = appendLength(dst, timeSize+limitSize*len(charges))
+	dst = appendUint(dst, nowMS, timeSize)
 	for i := range charges {
-		if c := &charges[i]; c.alone != "" && !sharing(charges, i) {
-			dst = append(dst, c.alone...)
+		if c := &charges[i]; c.numbers != "" && !sharing(charges, i) {
+			dst = append(dst, c.numbers...)
 			continue
 		}
 		cost, refill := shared(charges, i)
-		dst = appendArguments(dst, charges[i].Limit, cost, refill)
+		dst = appendLimit(dst, charges[i].Limit, cost, refill)
+	}
+	dst = append(dst, "\r\n"...)
+	for i := range charges {
+		dst = appendField(dst, &charges[i])
 	}
 	return dst
 }
 
-// appendArguments appends what decide.lua is told about one limit.
-func appendArguments(dst []byte, l *Limit, cost, refill int64) []byte {
-	dst = appendField(dst, l)
-	switch l.Algorithm {
-	case SlidingWindow:
-		dst = resp.AppendBulk(dst, "sliding")
-	case FixedWindow:
-		dst = resp.AppendBulk(dst, "fixed")
-	case SlidingLog:
-		dst = resp.AppendBulk(dst, "log")
-	default:
-		dst = resp.AppendBulkInt(dst, l.Capacity())
+// How many bytes the numbers of a command have, see decide.lua and refund.lua.
+const (
+	timeSize   = 7
+	limitSize  = 1 + 7 + 7 + 5 + 7
+	refundSize = 7 + 5 + 7
+)
+
+// appendLimit appends what decide.lua is told about one limit in numbers.
+func appendLimit(dst []byte, l *Limit, cost, refill int64) []byte {
+	dst = append(dst, 1+byte(l.Algorithm))
+	dst = appendUint(dst, l.Capacity(), 7)
+	dst = appendUint(dst, refill, 7)
+	dst = appendUint(dst, l.windowMS(), 5)
+	return appendUint(dst, cost, 7)
+}
+
+// SetTime makes a command of AppendDecide or AppendRefund count by nowMS, in ms since the epoch, if it left the time to
+// Redis. numbers is the command's fifth element. It is for hosts whose clock is a test's.
+func SetTime(numbers []byte, nowMS int64) {
+	if len(numbers) >= timeSize && readUint(numbers, timeSize) == 0 {
+		appendUint(numbers[:0], nowMS, timeSize)
 	}
-	dst = resp.AppendBulkInt(dst, refill)
-	dst = resp.AppendBulkInt(dst, l.windowMS())
-	return resp.AppendBulkInt(dst, cost)
 }
 
 // AppendRefund appends the command that takes back what a call charged: chargedAtMS is its Decision.AtMS, and charges
@@ -53,19 +65,25 @@ func AppendRefund(dst, key []byte, chargedAtMS, nowMS int64, charges []Charge) [
 			fields++
 		}
 	}
-	dst = appendCall(dst, refundHead, key, 2+4*fields)
-	dst = resp.AppendBulkInt(dst, nowMS)
-	dst = resp.AppendBulkInt(dst, chargedAtMS)
+	dst = appendCall(dst, refundHead, key, 1+fields)
+	dst = appendLength(dst, 2*timeSize+refundSize*fields)
+	dst = appendUint(dst, nowMS, timeSize)
+	dst = appendUint(dst, chargedAtMS, timeSize)
 	for i := range charges {
 		if repeated(charges, i) {
 			continue
 		}
 		l := charges[i].Limit
 		cost, refill := shared(charges, i)
-		dst = appendField(dst, l)
-		dst = resp.AppendBulkInt(dst, refill)
-		dst = resp.AppendBulkInt(dst, l.windowMS())
-		dst = resp.AppendBulkInt(dst, cost)
+		dst = appendUint(dst, refill, 7)
+		dst = appendUint(dst, l.windowMS(), 5)
+		dst = appendUint(dst, cost, 7)
+	}
+	dst = append(dst, "\r\n"...)
+	for i := range charges {
+		if !repeated(charges, i) {
+			dst = appendField(dst, &charges[i])
+		}
 	}
 	return dst
 }
@@ -106,7 +124,32 @@ func appendCall(dst []byte, head string, key []byte, args int) []byte {
 	return resp.AppendBulk(dst, key)
 }
 
-func appendField(dst []byte, l *Limit) []byte {
+// appendLength begins a bulk string of n bytes.
+func appendLength(dst []byte, n int) []byte {
+	dst = strconv.AppendInt(append(dst, '$'), int64(n), 10)
+	return append(dst, "\r\n"...)
+}
+
+func appendField(dst []byte, c *Charge) []byte {
+	if c.field != "" {
+		return append(dst, c.field...)
+	}
 	var name [24]byte
-	return resp.AppendBulk(dst, l.field().append(name[:0]))
+	return resp.AppendBulk(dst, c.Limit.field().append(name[:0]))
+}
+
+// appendUint appends the lowest size bytes of v, big-endian.
+func appendUint(dst []byte, v int64, size int) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(v))
+	return append(dst, b[8-size:]...)
+}
+
+// readUint reads what appendUint appended.
+func readUint(b []byte, size int) int64 {
+	var v int64
+	for _, c := range b[:size] {
+		v = v<<8 | int64(c)
+	}
+	return v
 }

@@ -50,26 +50,51 @@ func TestCommandsNameOneKeyAndEachLimitInOrder(t *testing.T) {
 	charges := []Charge{cost(sliding, 1), cost(log, 2), cost(bucket, 3), cost(fixed, 4), cost(plain, 5)}
 	key := []byte("rl:{POST:/login|ip:203.0.113.7}")
 
-	got := words(t, AppendDecide(nil, key, 0, charges))
-	want := strings.Fields(`EVALSHA ` + decideSHA + ` 1 rl:{POST:/login|ip:203.0.113.7} 0
-		w300 sliding 10 300000 4
-		~l1 log 7 1000 2
-		b60 50 5 60000 3
-		w300 fixed 20 300000 4
-		b3600 6 6 3600000 5`)
+	got := words(t, AppendDecide(nil, key, 1729728000000, charges))
+	got[4] = fmt.Sprintf("% x", got[4])
+	want := []string{"EVALSHA", decideSHA, "1", "rl:{POST:/login|ip:203.0.113.7}", "00 01 92 bb d2 b0 00" + // now
+		// kind, capacity, limit, window, cost
+		" 01 00 00 00 00 00 00 0a 00 00 00 00 00 00 0a 00 00 04 93 e0 00 00 00 00 00 00 04" +
+		" 03 00 00 00 00 00 00 07 00 00 00 00 00 00 07 00 00 00 03 e8 00 00 00 00 00 00 02" +
+		" 04 00 00 00 00 00 00 32 00 00 00 00 00 00 05 00 00 00 ea 60 00 00 00 00 00 00 03" +
+		" 02 00 00 00 00 00 00 14 00 00 00 00 00 00 14 00 00 04 93 e0 00 00 00 00 00 00 04" +
+		" 04 00 00 00 00 00 00 06 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05",
+		"w300", "~l1", "b60", "w300", "b3600"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decide (-want +got):\n%s", diff)
 	}
 
 	got = words(t, AppendRefund(nil, key, 1729728000123, 0, charges))
-	want = strings.Fields(`EVALSHA ` + refundSHA + ` 1 rl:{POST:/login|ip:203.0.113.7} 0 1729728000123
-		w300 10 300000 4
-		~l1 7 1000 2
-		b60 5 60000 3
-		b3600 6 3600000 5`)
+	got[4] = fmt.Sprintf("% x", got[4])
+	want = []string{"EVALSHA", refundSHA, "1", "rl:{POST:/login|ip:203.0.113.7}", "00 00 00 00 00 00 00 00 01 92 bb d2 b0 7b" + // now, at
+		// limit, window, cost
+		" 00 00 00 00 00 00 0a 00 00 04 93 e0 00 00 00 00 00 00 04" +
+		" 00 00 00 00 00 00 07 00 00 00 03 e8 00 00 00 00 00 00 02" +
+		" 00 00 00 00 00 00 05 00 00 00 ea 60 00 00 00 00 00 00 03" +
+		" 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05",
+		"w300", "~l1", "b60", "b3600"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refund (-want +got):\n%s", diff)
 	}
+}
+
+// A host with a clock of its own puts its time where the command leaves it to Redis, and nowhere else.
+func TestSetTimeGivesTheTimeThatWasLeftToRedis(t *testing.T) {
+	key, charges := []byte("k"), []Charge{one(&Limit{Limit: 10, Window: time.Minute})}
+	for name, call := range map[string]func(nowMS int64) []byte{
+		"decide": func(nowMS int64) []byte { return AppendDecide(nil, key, nowMS, charges) },
+		"refund": func(nowMS int64) []byte { return AppendRefund(nil, key, base, nowMS, charges) },
+	} {
+		for _, given := range []int64{0, 5} {
+			got, want := words(t, call(given)), words(t, call(max(given, base*(1-min(given, 1)))))
+			numbers := []byte(got[4])
+			SetTime(numbers, base)
+			if string(numbers) != want[4] {
+				t.Errorf("%s with the time %d: %x, want %x", name, given, numbers, want[4])
+			}
+		}
+	}
+	SetTime([]byte("short"), base)
 }
 
 func TestCommandsAllocateNothingInABigEnoughBuffer(t *testing.T) {

@@ -2,19 +2,27 @@
 --
 -- KEYS[1]  the identity's hash. Fields: w<s> "start count previous" (start in s), l<s> packed times, b<s> "time deficit";
 --          <s> is the window in seconds, and a shadow limit's field has "~" in front
--- ARGV[1]  now in ms; 0, as always in production, reads TIME
--- then, for each limit, five:
---   field   as above; limits that share a field come with the same cost (and buckets with the same refill)
---   kind    sliding | fixed | log | a token bucket's capacity in tokens
---   limit   how many in a window; a bucket's refill in tokens a window
---   window  in ms, whole seconds
---   cost    0 only looks
--- reply    integers: {allowed 0|1, at_ms, then for each limit: verdict, remaining, reset_ms, wait_ms}
---   at_ms   the time that the charges stand under, which a refund names; 0 where the limits disagree about it (after the
---           clock went back), and then nothing can be refunded
---   verdict 1 if it passes, plus 2 if its state was unreadable or more than a window ahead, and it was started anew
---   wait_ms after a refusal; -1 if no waiting helps
+-- ARGV[1]  numbers, packed: unsigned, big-endian, of so many bytes
+--            now       7  in ms; 0, as always in production, reads TIME
+--          then, for each limit
+--            kind      1  1 sliding window, 2 fixed window, 3 log, 4 bucket
+--            capacity  7  of a bucket, in tokens
+--            limit     7  how many in a window; a bucket's refill in tokens a window
+--            window    5  in ms, whole seconds
+--            cost      7  0 only looks
+-- then     for each limit its field; limits that share a field come with the same cost (and buckets with the same refill)
+-- reply    numbers, packed alike
+--            allowed   1  0 or 1
+--            at        7  the time in ms that the charges stand under, which a refund names; 0 where the limits disagree
+--                         about it (after the clock went back), and then nothing can be refunded
+--          then, for each limit
+--            verdict   1  1 if it passes, plus 2 if its state was unreadable or more than a window ahead, and it was
+--                         started anew
+--            remaining 7
+--            reset     7  in ms
+--            wait      7  in ms, signed, after a refusal; -1 if no waiting helps
 --
+-- Packed, since redis_proxy reads and copies each number of a command and of a reply by itself.
 -- A refusal writes nothing, but for an expiry that was missing. 64-bit Redis 6.2 and later, Valkey.
 -- Every number is an integer below 2^53, exact in a double, and is divided only after fmod took the remainder away.
 -- "+ 0" turns text into a number, as tonumber does at twice the price, and fails the call where there is none.
@@ -22,6 +30,7 @@
 local key = KEYS[1]
 local fmod, max, min = math.fmod, math.max, math.min
 
+local SLIDING, FIXED, LOG = 1, 2, 3
 local NEVER = -1
 local MAX_EXACT = 9007199254740991 -- 2^53 - 1, a bucket's largest deficit
 local MAX_COUNT = 10000000000000   -- the largest limit
@@ -30,7 +39,7 @@ local MAX_TTL = 9000000000000      -- in ms: 285 years
 local SLACK = 1000                 -- a key lives this many ms longer than it must, so that few calls move its expiry
 local VIRTUAL_TTL = 86400000       -- under a test's clock, which does not run with Redis'
 
-local now = ARGV[1] + 0
+local now, first = struct.unpack('>I7', ARGV[1])
 local virtual = now > 0
 if not virtual then
   local time = redis.call('TIME')
@@ -189,16 +198,8 @@ local function bucket(text, capacity, limit, length, cost, charge)
   return pass, flags, tokens, reset, wait, write, now + reset, at
 end
 
-local count = (#ARGV - 1) / 5
-local texts
-if count == 1 then
-  texts = redis.pcall('HGET', key, ARGV[2])
-  if not texts or not texts.err then texts = {texts} end
-else
-  local fields = {}
-  for i = 1, count do fields[i] = ARGV[5 * i - 3] end
-  texts = redis.pcall('HMGET', key, unpack(fields))
-end
+local count = #ARGV - 1
+local texts = redis.pcall('HMGET', key, unpack(ARGV, 2))
 local foreign = texts.err -- the key is no hash, and none of ours
 if foreign then
   if not string.find(foreign, 'WRONGTYPE', 1, true) then return texts end
@@ -206,22 +207,22 @@ if foreign then
 end
 
 -- Worked out as if admitted; where that charged something and another limit refuses, again without charging.
-local allowed, at, expires, writes
-local reply = {0, 0}
+local allowed, at, expires, writes, verdicts
 local charge = true
 repeat
-  allowed, at, expires, writes = 1, nil, now, {}
+  allowed, at, expires, writes, verdicts = 1, nil, now, {}, ''
+  local place = first
   for i = 1, count do
-    local a = 5 * i
-    local field, kind, limit, length, cost = ARGV[a - 3], ARGV[a - 2], ARGV[a - 1] + 0, ARGV[a] + 0, ARGV[a + 1] + 0
+    local field, text = ARGV[i + 1], texts[i]
+    local kind, capacity, limit, length, cost
+    kind, capacity, limit, length, cost, place = struct.unpack('>BI7I7I5I7', ARGV[1], place)
     local pass, flags, remaining, reset, wait, write, forget, time
-    if kind == 'sliding' or kind == 'fixed' then
-      pass, flags, remaining, reset, wait, write, forget, time =
-        window(texts[i], kind == 'sliding', limit, length, cost, charge)
-    elseif kind == 'log' then
-      pass, flags, remaining, reset, wait, write, forget, time = log(texts[i], limit, length, cost, charge)
+    if kind == SLIDING or kind == FIXED then
+      pass, flags, remaining, reset, wait, write, forget, time = window(text, kind == SLIDING, limit, length, cost, charge)
+    elseif kind == LOG then
+      pass, flags, remaining, reset, wait, write, forget, time = log(text, limit, length, cost, charge)
     else
-      pass, flags, remaining, reset, wait, write, forget, time = bucket(texts[i], kind + 0, limit, length, cost, charge)
+      pass, flags, remaining, reset, wait, write, forget, time = bucket(text, capacity, limit, length, cost, charge)
     end
     if foreign then flags = 2 end
     if pass then
@@ -235,12 +236,10 @@ repeat
     end
     if at and at ~= time then at = 0 else at = time end
     expires = max(expires, forget)
-    a = 4 * i
-    reply[a - 1], reply[a], reply[a + 1], reply[a + 2] = flags, max(0, remaining), reset, wait
+    verdicts = verdicts .. struct.pack('>BI7I7i7', flags, max(0, remaining), reset, wait)
   end
   charge = false
 until allowed == 1 or #writes == 0
-reply[1], reply[2] = allowed, at
 
 if #writes > 0 then
   if foreign then redis.call('DEL', key) end
@@ -249,4 +248,4 @@ end
 local need = virtual and VIRTUAL_TTL or min(expires - now, MAX_TTL)
 local ttl = redis.call('PTTL', key)
 if ttl == -1 or (#writes > 0 and ttl < need) then redis.call('PEXPIRE', key, need + SLACK) end
-return reply
+return struct.pack('>BI7', allowed, at) .. verdicts

@@ -1,8 +1,8 @@
 package limit
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"routelimit/resp"
@@ -69,7 +69,7 @@ func (d *Decision) Charged(dst, charges []Charge) []Charge {
 
 // ReplyError says that a reply is none that the scripts give. The request it belongs to was not decided.
 type ReplyError struct {
-	Place  string // "reply", "element 3", …
+	Place  string // "reply", "limit 2", …
 	Reason string
 }
 
@@ -77,104 +77,113 @@ func (e *ReplyError) Error() string {
 	return e.Place + " " + e.Reason + "; check that nothing but routelimit's own scripts answers on this connection"
 }
 
-// The decide reply: two integers, then four for each charge.
+// How many bytes the reply to a decide command has, see decide.lua: for the call, and for each of its limits.
 const (
-	replyHead    = 2
-	replyVerdict = 4
-	maxWaitMS    = 1 << 54 // the largest bucket's slowest refill, seen from a clock that went back
+	replyHead    = 1 + 7
+	replyVerdict = 1 + 7 + 7 + 7
 )
+
+const maxWaitMS = 1 << 54 // the largest bucket's slowest refill, seen from a clock that went back
 
 // ReadDecision reads the reply to AppendDecide for the same charges, and reuses into.Verdicts. A reply that is not
 // exactly what the script gives is a *ReplyError, never a verdict; an error reply is one too, and resp.ClassifyError
 // tells its kind. What is in into after an error is not to be used.
 func ReadDecision(v resp.Value, charges []Charge, into *Decision) error {
 	into.Allowed, into.AtMS, into.Verdicts = false, 0, into.Verdicts[:0]
-	if err := checkShape(v, replyHead+replyVerdict*len(charges)); err != nil {
+	if err := checkKind(v, resp.BulkString); err != nil {
 		return err
 	}
-	allowed, at := v.Elems[0].Int, v.Elems[1].Int
-	if allowed != 0 && allowed != 1 {
-		return elementError(0, allowed, "0 or 1 for allowed")
+	b := v.Text
+	if want := replyHead + replyVerdict*len(charges); len(b) != want {
+		return &ReplyError{"reply", "has " + itoa(int64(len(b))) + " bytes, not " + itoa(int64(want))}
 	}
-	if at < 0 || at > maxExact {
-		return elementError(1, at, "a time in ms")
+	allowed, at := int64(b[0]), readUint(b[1:], 7)
+	if allowed > 1 {
+		return odd("reply", allowed, "0 or 1 for allowed")
+	}
+	if at > maxExact {
+		return odd("reply", at, "a time in ms")
 	}
 	all := true
 	for i := range charges {
-		first := replyHead + replyVerdict*i
-		verdict, err := readVerdict(v.Elems[first:first+replyVerdict], first, charges[i].Limit)
-		if err != nil {
+		into.Verdicts = append(into.Verdicts, Verdict{})
+		if err := into.Verdicts[i].read(b[replyHead+replyVerdict*i:], i, charges[i].Limit); err != nil {
 			return err
 		}
-		all = all && (verdict.Pass || charges[i].Limit.Shadow)
-		into.Verdicts = append(into.Verdicts, verdict)
+		all = all && (into.Verdicts[i].Pass || charges[i].Limit.Shadow)
 	}
 	if all != (allowed == 1) {
-		return elementError(0, allowed, "what the verdicts say for allowed")
+		return odd("reply", allowed, "what the verdicts say for allowed")
 	}
 	into.Allowed, into.AtMS = all, at
 	return nil
 }
 
+// AppendReply appends d as a Redis would that ran the script, for whoever stands in for one.
+func (d *Decision) AppendReply(dst []byte) []byte {
+	dst = appendLength(dst, replyHead+replyVerdict*len(d.Verdicts))
+	dst = appendUint(append(dst, bit(d.Allowed)), d.AtMS, 7)
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		dst = append(dst, bit(v.Pass)|bit(v.Restarted)<<1)
+		dst = appendUint(dst, v.Remaining, 7)
+		dst = appendUint(dst, v.Reset.Milliseconds(), 7)
+		wait := v.Wait.Milliseconds()
+		if v.Wait == Never {
+			wait = -1
+		}
+		dst = appendUint(dst, wait, 7)
+	}
+	return append(dst, "\r\n"...)
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // ReadRefund reads the reply to AppendRefund.
 func ReadRefund(v resp.Value) error {
-	if err := checkKind(v, resp.Integer, "reply"); err != nil {
+	if err := checkKind(v, resp.Integer); err != nil {
 		return err
 	}
 	if v.Int < 0 {
-		return &ReplyError{"reply", fmt.Sprintf("is %d, not a count of fields", v.Int)}
+		return odd("reply", v.Int, "a count of fields")
 	}
 	return nil
 }
 
-// checkShape wants an array of exactly n integers.
-func checkShape(v resp.Value, n int) error {
-	if err := checkKind(v, resp.Array, "reply"); err != nil {
-		return err
-	}
-	if len(v.Elems) != n {
-		return &ReplyError{"reply", fmt.Sprintf("has %d elements, not %d", len(v.Elems), n)}
-	}
-	for i := range v.Elems {
-		if v.Elems[i].Kind != resp.Integer {
-			return checkKind(v.Elems[i], resp.Integer, place(i))
-		}
-	}
-	return nil
-}
-
-func checkKind(v resp.Value, want resp.Kind, where string) error {
+func checkKind(v resp.Value, want resp.Kind) error {
 	switch {
 	case v.Kind == resp.Error:
-		return &ReplyError{where, fmt.Sprintf("is the error %q", v.Text)}
+		return &ReplyError{"reply", "is the error " + strconv.Quote(string(v.Text))}
 	case v.Null:
-		return &ReplyError{where, fmt.Sprintf("is null, not %v", want)}
+		return &ReplyError{"reply", "is null, not " + want.String()}
 	case v.Kind != want:
-		return &ReplyError{where, fmt.Sprintf("is %v, not %v", v.Kind, want)}
+		return &ReplyError{"reply", "is " + v.Kind.String() + ", not " + want.String()}
 	}
 	return nil
 }
 
-func readVerdict(e []resp.Value, first int, l *Limit) (Verdict, error) {
-	flags, remaining, reset, wait := e[0].Int, e[1].Int, e[2].Int, e[3].Int
+// read takes the verdict of the i-th limit.
+func (v *Verdict) read(b []byte, i int, l *Limit) error {
+	flags, remaining, reset := int64(b[0]), readUint(b[1:], 7), readUint(b[8:], 7)
+	wait := readUint(b[15:], 7) << 8 >> 8 // with its sign
 	pass := flags&1 == 1
 	switch {
-	case flags < 0 || flags > 3:
-		return Verdict{}, elementError(first, flags, "a verdict from 0 to 3")
-	case remaining < 0 || remaining > l.Capacity():
-		return Verdict{}, elementError(first+1, remaining, "a remainder within the limit")
-	case reset < 0 || reset > maxWaitMS:
-		return Verdict{}, elementError(first+2, reset, "a reset in ms")
+	case flags > 3:
+		return odd(place(i), flags, "a verdict from 0 to 3")
+	case remaining > l.Capacity():
+		return odd(place(i), remaining, "a remainder within the limit")
+	case reset > maxWaitMS:
+		return odd(place(i), reset, "a reset in ms")
 	case wait < -1 || wait > maxWaitMS || pass && wait != 0 || !pass && wait == 0:
-		return Verdict{}, elementError(first+3, wait, "a wait in ms that fits the verdict")
+		return odd(place(i), wait, "a wait in ms that fits the verdict")
 	}
-	return Verdict{
-		Pass:      pass,
-		Restarted: flags&2 != 0,
-		Remaining: remaining,
-		Reset:     duration(reset),
-		Wait:      duration(wait),
-	}, nil
+	*v = Verdict{Pass: pass, Restarted: flags&2 != 0, Remaining: remaining, Reset: duration(reset), Wait: duration(wait)}
+	return nil
 }
 
 // duration turns ms, -1 for never, into a duration. A slow bucket can take longer to fill than a duration can say.
@@ -185,8 +194,10 @@ func duration(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
-func place(i int) string { return fmt.Sprintf("element %d", i+1) }
+func place(i int) string { return "limit " + itoa(int64(i+1)) }
 
-func elementError(i int, got int64, want string) error {
-	return &ReplyError{place(i), fmt.Sprintf("is %d, not %s", got, want)}
+func odd(place string, got int64, want string) error {
+	return &ReplyError{place, "says " + itoa(got) + ", not " + want}
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -71,15 +71,17 @@ type Charge struct {
 	Limit *Limit
 	Cost  int64
 
-	alone string // its arguments in a call where no other charge shares its state; empty: not prepared
+	// Its parts of a command where no other charge shares its state; empty: not prepared.
+	numbers, field string
 }
 
-// NewCharge is the charge for requests of one cost, with its part of the command prepared. The limit must not change
+// NewCharge is the charge for requests of one cost, with its parts of the command prepared. The limit must not change
 // afterwards. A Charge made without it does the same at more expense.
 func NewCharge(l *Limit, cost int64) Charge {
 	c := Charge{Limit: l, Cost: cost}
 	price, refill := shared([]Charge{c}, 0)
-	c.alone = string(appendArguments(nil, l, price, refill))
+	c.numbers = string(appendLimit(nil, l, price, refill))
+	c.field = string(appendField(nil, &c))
 	return c
 }
 

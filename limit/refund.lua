@@ -1,9 +1,14 @@
 -- refund.lua: takes back what decide.lua charged at a time.
 --
 -- KEYS[1]  the identity's hash, as in decide.lua
--- ARGV[1]  now in ms; 0, as always in production, reads TIME
--- ARGV[2]  at_ms of the reply that charged; 0 takes nothing back
--- then, for each field, once, four: field, limit, window in ms, cost, as in decide.lua
+-- ARGV[1]  numbers, packed as in decide.lua
+--            now       7  in ms; 0, as always in production, reads TIME
+--            at        7  of the reply that charged; 0 takes nothing back
+--          then, for each field, once
+--            limit     7
+--            window    5  in ms
+--            cost      7
+-- then     the fields
 -- reply    how many fields were changed
 --
 -- Touches only what that charge still stands in: its window, as the current or the previous one; the log's entries of
@@ -11,7 +16,7 @@
 -- then the charge is forgotten already. Stops at 0, creates nothing and leaves the expiry as it is.
 
 local key = KEYS[1]
-local at = ARGV[2] + 0
+local now, at, place = struct.unpack('>I7I7', ARGV[1])
 
 local function window(text, length, cost)
   local s, c, p = string.match(text, '^(%d+) (%d+) (%d+)$')
@@ -51,15 +56,16 @@ local function bucket(text, now, limit, length, cost)
 end
 
 if at <= 0 then return 0 end
-local now = ARGV[1] + 0
 if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 local changed = 0
-for i = 3, #ARGV, 4 do
-  local field, limit, length, cost = ARGV[i], ARGV[i + 1] + 0, ARGV[i + 2] + 0, ARGV[i + 3] + 0
+for i = 2, #ARGV do
+  local field = ARGV[i]
+  local limit, length, cost
+  limit, length, cost, place = struct.unpack('>I7I5I7', ARGV[1], place)
   local text = redis.pcall('HGET', key, field)
   if text and text.err then
     if string.find(text.err, 'WRONGTYPE', 1, true) then return 0 end

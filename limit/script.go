@@ -10,8 +10,8 @@ var refundScript string
 
 // The SHA-1 of the scripts, by which Redis knows them. A test holds them against the texts.
 const (
-	decideSHA = "598cf46e99373ee70be23b4028236f074c332895"
-	refundSHA = "47eccbc7d09d4e537cecf9483cdfed5e08649293"
+	decideSHA = "212dc4dda7b744091fcab574435724da41e34923"
+	refundSHA = "35e643ab5c5354ba0cc63e051130f08555b91bff"
 )
 
 // Script is one of the texts that Redis runs, and its SHA-1.

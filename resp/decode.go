@@ -63,7 +63,7 @@ func (d *Decoder) Next() (Value, error) {
 	}
 	b := d.buf[d.start:]
 	if d.scan == (scan{}) {
-		if v, size := d.integers(b); size > 0 {
+		if v, size := bulk(b); size > 0 {
 			d.start += size
 			return v, nil
 		}
@@ -84,54 +84,23 @@ func (d *Decoder) Next() (Value, error) {
 	return v, nil
 }
 
-// maxIntegers is the longest array that integers reads.
-const maxIntegers = 9
-
-// integers reads an array of integers that is there as a whole, which nearly every reply is, in one pass. A size of 0
-// leaves the reply to the scan, which knows all forms and every fault.
-func (d *Decoder) integers(b []byte) (v Value, size int) {
-	if len(b) < 4 || b[0] != '*' || b[1] < '1' || b[1] > '0'+maxIntegers || b[2] != '\r' || b[3] != '\n' {
+// bulk reads a bulk string of up to 999 bytes that is there as a whole, which nearly every reply is, in one pass. A size
+// of 0 leaves the reply to the scan, which knows all forms and every fault.
+func bulk(b []byte) (v Value, size int) {
+	if len(b) < 6 || b[0] != '$' {
 		return Value{}, 0
 	}
-	n := int(b[1] - '0')
-	if cap(d.storage) < n {
-		d.storage = make([]Value, n)
-	}
-	elems := d.storage[:n:n]
-	at := 4
-	for i := range elems {
-		number, after := integer(b, at)
-		if after == 0 {
-			return Value{}, 0
-		}
-		elems[i] = Value{Kind: Integer, Int: number}
-		at = after
-	}
-	return Value{Kind: Array, Elems: elems}, at
-}
-
-// integer reads ":n\r\n" at a place, n of at most 18 digits, and returns what comes after it, or 0.
-func integer(b []byte, at int) (n int64, after int) {
-	if at >= len(b) || b[at] != ':' {
-		return 0, 0
-	}
-	at++
-	negative := at < len(b) && b[at] == '-'
-	if negative {
+	n, at := 0, 1
+	for at < 4 && '0' <= b[at] && b[at] <= '9' {
+		n = n*10 + int(b[at]-'0')
 		at++
 	}
-	first := at
-	for at < len(b) && '0' <= b[at] && b[at] <= '9' && at-first <= 18 {
-		n = n*10 + int64(b[at]-'0')
-		at++
+	text := at + 2
+	size = text + n + 2
+	if at == 1 || size > len(b) || b[at] != '\r' || b[at+1] != '\n' || b[size-2] != '\r' || b[size-1] != '\n' {
+		return Value{}, 0
 	}
-	if at == first || at-first > 18 || len(b)-at < 2 || b[at] != '\r' || b[at+1] != '\n' {
-		return 0, 0
-	}
-	if negative {
-		n = -n
-	}
-	return n, at + 2
+	return Value{Kind: BulkString, Text: b[text : text+n : text+n]}, size
 }
 
 // Buffered is how many bytes were written that no reply has used yet.

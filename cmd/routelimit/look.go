@@ -61,7 +61,7 @@ func ask(ctx context.Context, client redis.UniversalClient, command []byte) (res
 	return value(reply), nil
 }
 
-// value is a reply of integers; of anything else, a value that no decision is read from.
+// value is a reply as the link would read it, as far as a script of ours gives it.
 func value(reply any) resp.Value {
 	switch r := reply.(type) {
 	case int64:

@@ -4,17 +4,23 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"routelimit/limit"
 	"routelimit/resp"
 )
 
-func integers(values ...int64) resp.Value {
-	list := resp.Value{Kind: resp.Array}
-	for _, v := range values {
-		list.Elems = append(list.Elems, resp.Value{Kind: resp.Integer, Int: v})
-	}
-	return list
+// decided is a reply of the script: each limit passes, with so much left and so long to its reset.
+func decided(verdicts ...limit.Verdict) resp.Value {
+	d := limit.Decision{Allowed: true, AtMS: 1729771200000, Verdicts: verdicts}
+	var decoder resp.Decoder
+	decoder.Write(d.AppendReply(nil))
+	v, _ := decoder.Next()
+	return v
+}
+
+func passes(remaining int64, reset time.Duration) limit.Verdict {
+	return limit.Verdict{Pass: true, Remaining: remaining, Reset: reset}
 }
 
 const sharing = `{"default": {"limits": [
@@ -26,7 +32,7 @@ const sharing = `{"default": {"limits": [
 func TestLookTakesTheCostThatWouldBeCharged(t *testing.T) {
 	report := Explain(mustParse(t, sharing), request("GET", "/"))
 	err := report.Look(func([]byte) (resp.Value, error) {
-		return integers(1, 1729771200000, 1, 5, 100, 0, 1, 4, 1000, 0, 1, 1, 0, 0), nil
+		return decided(passes(5, 100*time.Millisecond), passes(4, time.Second), passes(1, 0)), nil
 	})
 	want := []Left{{5, 100, true}, {4, 1000, false}, {1, 0, true}}
 	if err != nil || len(report.Keys) != 1 || len(report.Keys[0].Left) != 3 {
@@ -50,7 +56,7 @@ func TestLookSendsTheScriptToARedisThatDoesNotKnowIt(t *testing.T) {
 		if len(sent) == 1 {
 			return resp.Value{Kind: resp.Error, Text: []byte("NOSCRIPT No matching script. Please use EVAL.")}, nil
 		}
-		return integers(1, 1729771200000, 1, 10, 0, 0, 1, 20, 0, 0, 1, 10, 0, 0), nil
+		return decided(passes(10, 0), passes(20, 0), passes(10, 0)), nil
 	})
 	if err != nil || len(sent) != 2 || !strings.Contains(sent[0], "EVALSHA") || !strings.Contains(sent[1], limit.Scripts()[0].Text) {
 		t.Errorf("%d commands, %v", len(sent), err)
@@ -63,7 +69,7 @@ func TestLookSendsTheScriptToARedisThatDoesNotKnowIt(t *testing.T) {
 func TestLookThatFailsNamesTheKey(t *testing.T) {
 	for name, ask := range map[string]Ask{
 		"no answer":   func([]byte) (resp.Value, error) { return resp.Value{}, errors.New("no answer; start it") },
-		"an odd one":  func([]byte) (resp.Value, error) { return integers(1, 2), nil },
+		"an odd one":  func([]byte) (resp.Value, error) { return decided(passes(10, 0)), nil },
 		"an error":    func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.Error, Text: []byte("OOM")}, nil },
 		"not a list":  func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.BulkString}, nil },
 		"NOSCRIPT x2": func([]byte) (resp.Value, error) { return resp.Value{Kind: resp.Error, Text: []byte("NOSCRIPT")}, nil },

@@ -27,8 +27,8 @@ var turn int
 // metrics and queues by name.
 var ids = map[string]uint32{}
 
-// unescaped puts line ends into arguments, which hold none themselves.
-var unescaped = strings.NewReplacer(`\r`, "\r", `\n`, "\n")
+// unescaped puts line ends and zero bytes into arguments, which hold none themselves.
+var unescaped = strings.NewReplacer(`\r`, "\r", `\n`, "\n", `\0`, "\x00")
 
 // do runs one command. Arguments hold no blanks; "/" joins the elements of a
 // property's path.
