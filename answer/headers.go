@@ -1,9 +1,6 @@
 package answer
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // fieldNames are the headers of each dialect, in the order of their values.
 var fieldNames = [...][]string{
@@ -56,9 +53,12 @@ func (s *Style) AppendQuotaHeaders(dst [][2]string, quotas []Quota, nowUnix int6
 	}
 	rest := string(values)
 	for _, name := range fieldNames[s.Dialect] {
-		var value string
-		value, rest, _ = strings.Cut(rest, "\n")
-		dst = append(dst, [2]string{name, value})
+		end := 0
+		for end < len(rest) && rest[end] != '\n' {
+			end++
+		}
+		dst = append(dst, [2]string{name, rest[:end]})
+		rest = rest[min(end+1, len(rest)):]
 	}
 	return dst
 }

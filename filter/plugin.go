@@ -13,13 +13,16 @@ import (
 	"routelimit/filter/link"
 	"routelimit/limit"
 	"routelimit/policy"
+	"routelimit/policy/identity"
 	"routelimit/shim"
 )
 
 type vm struct{ types.DefaultVMContext }
 
 func (*vm) NewPluginContext(id uint32) types.PluginContext {
-	return &plugin{id: id}
+	p := &plugin{id: id}
+	shim.Handle(id, p)
+	return p
 }
 
 // plugin is one configuration in one worker. During an update the old and the
@@ -42,6 +45,7 @@ type plugin struct {
 	// Memory that the next request uses again.
 	works   []*work
 	head    head
+	caller  identity.Request
 	quotas  []answer.Quota
 	headers [][2]string
 }
@@ -76,7 +80,6 @@ func (p *plugin) use(parsed *policy.Policy) {
 	p.metrics.makeRoom(parsed)
 	p.metrics.routes.Record(uint64(len(parsed.Routes)))
 	plugins[p.id] = p
-	shim.HandleStreams(p.id, p)
 	if parsed.Empty {
 		shim.Log(shim.LogWarn, "routelimit: the configuration is empty, nothing is limited but what the metadata of Envoy's own routes declares; add routes and a default")
 	}

@@ -129,13 +129,13 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
 	r.findRoute(h)
 	panicAt("headers")
-	caller := identity.Request{Attrs: h}
+	caller := p.newCaller(h)
 	switch {
 	case r.route == nil && p.policy.RefuseUndeclared:
 		return r.act(r.refuseUndeclared(), shim.Continue)
 	case r.route == nil || len(r.route.Limits) == 0:
 		return shim.Continue
-	case r.route.IsExempt(&caller):
+	case r.route.IsExempt(caller):
 		p.metrics.route(r.route.Key).exempt.Add(1)
 		return shim.Continue
 	case r.route.Blocked != nil:
@@ -145,7 +145,14 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return shim.StopIteration
 	}
 	caller.Body = r.missingBody(end)
-	return r.act(r.decide(&caller), shim.StopAllIterationAndWatermark)
+	return r.act(r.decide(caller), shim.StopAllIterationAndWatermark)
+}
+
+// newCaller is the caller whose headers are h, in memory that serves all
+// requests in turn.
+func (p *plugin) newCaller(h *head) *identity.Request {
+	p.caller = identity.Request{Attrs: h}
+	return &p.caller
 }
 
 // missingBody is what is known of the body of a request that is not held: that

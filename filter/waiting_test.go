@@ -206,10 +206,10 @@ func TestG35_TheClientIsGoneAtTheSameTickAsTheDeadline(t *testing.T) {
 }
 
 // wantMemory fails the test if the VM's memory has grown by more than what the
-// heap's fragments come to.
+// heap's fragments come to. 20,000 requests that stay would be 5 MB.
 func (r *rig) wantMemory(before int) {
 	r.t.Helper()
-	if after := r.vm.MemorySize(); after > before+1<<20 {
+	if after := r.vm.MemorySize(); after > before+2<<20 {
 		r.t.Errorf("memory grew from %d to %d", before, after)
 	}
 }

@@ -23,6 +23,9 @@ func AppendBulkInt(dst []byte, n int64) []byte {
 }
 
 func appendHead(dst []byte, kind byte, n int64) []byte {
+	if 0 <= n && n < 10 {
+		return append(dst, kind, '0'+byte(n), '\r', '\n')
+	}
 	dst = append(dst, kind)
 	dst = strconv.AppendInt(dst, n, 10)
 	return append(dst, '\r', '\n')

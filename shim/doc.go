@@ -4,8 +4,9 @@
 // It holds the only //go:wasmimport and //go:wasmexport declarations of the
 // project. Everything else talks to the proxy through it:
 //
-//   - imports.go and sdk.go give the SDK its host, so that the SDK's contexts
-//     (types.PluginContext, types.HttpContext) are called as usual;
+//   - imports.go and sdk.go give the SDK its host, so that the SDK's contexts of
+//     the VM and its plugins are called as usual; contexts.go keeps those of
+//     requests (types.HttpContext), which are called often;
 //   - exports.go is what the proxy calls. Every export recovers: a Go panic
 //     must never become a trap, since a trap leaves all waiting requests of
 //     the worker without an answer;

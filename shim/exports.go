@@ -9,7 +9,7 @@ import (
 )
 
 // What the proxy calls. Each export begins the life of a new arena, hands over
-// to the SDK or to a stream handler, and recovers.
+// to a request, a plugin or the SDK, and recovers.
 
 var memory arena
 
@@ -51,6 +51,10 @@ func onConfigure(id uint32, size int32) (ok int32) {
 func onContextCreate(id, parent uint32) {
 	defer guard()
 	begin("proxy_on_context_create", id)
+	if p := plugins[parent]; p != nil {
+		requests.put(id, p.NewHttpContext(id))
+		return
+	}
 	sdkOnContextCreate(id, parent)
 }
 
@@ -65,42 +69,42 @@ func onTick(id uint32) {
 func onRequestHeaders(id uint32, n, endOfStream int32) (action types.Action) {
 	defer guardAction(&action)
 	begin("proxy_on_request_headers", id)
-	return sdkOnRequestHeaders(id, int(n), endOfStream != 0)
+	return request(id).OnHttpRequestHeaders(int(n), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_request_body
 func onRequestBody(id uint32, size, endOfStream int32) (action types.Action) {
 	defer guardAction(&action)
 	begin("proxy_on_request_body", id)
-	return sdkOnRequestBody(id, int(size), endOfStream != 0)
+	return request(id).OnHttpRequestBody(int(size), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_request_trailers
 func onRequestTrailers(id uint32, n int32) (action types.Action) {
 	defer guardAction(&action)
 	begin("proxy_on_request_trailers", id)
-	return sdkOnRequestTrailers(id, int(n))
+	return request(id).OnHttpRequestTrailers(int(n))
 }
 
 //go:wasmexport proxy_on_response_headers
 func onResponseHeaders(id uint32, n, endOfStream int32) (action types.Action) {
 	defer guard()
 	begin("proxy_on_response_headers", id)
-	return sdkOnResponseHeaders(id, int(n), endOfStream != 0)
+	return request(id).OnHttpResponseHeaders(int(n), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_response_body
 func onResponseBody(id uint32, size, endOfStream int32) (action types.Action) {
 	defer guard()
 	begin("proxy_on_response_body", id)
-	return sdkOnResponseBody(id, int(size), endOfStream != 0)
+	return request(id).OnHttpResponseBody(int(size), endOfStream != 0)
 }
 
 //go:wasmexport proxy_on_response_trailers
 func onResponseTrailers(id uint32, n int32) (action types.Action) {
 	defer guard()
 	begin("proxy_on_response_trailers", id)
-	return sdkOnResponseTrailers(id, int(n))
+	return request(id).OnHttpResponseTrailers(int(n))
 }
 
 //go:wasmexport proxy_on_grpc_receive_initial_metadata
@@ -110,8 +114,8 @@ func onGRPCReceiveInitialMetadata(_, _ uint32, _ int32) {}
 func onGRPCReceive(id, token uint32, size int32) {
 	defer guard()
 	begin("proxy_on_grpc_receive", id)
-	if h := streams[id]; h != nil {
-		h.OnReceive(token, int(size))
+	if p := plugins[id]; p != nil {
+		p.OnReceive(token, int(size))
 	}
 }
 
@@ -122,8 +126,8 @@ func onGRPCReceiveTrailingMetadata(_, _ uint32, _ int32) {}
 func onGRPCClose(id, token, status uint32) {
 	defer guard()
 	begin("proxy_on_grpc_close", id)
-	if h := streams[id]; h != nil {
-		h.OnClose(token, status)
+	if p := plugins[id]; p != nil {
+		p.OnClose(token, status)
 	}
 }
 
@@ -136,9 +140,13 @@ func onGRPCClose(id, token, status uint32) {
 func onDelete(id uint32) {
 	defer guard()
 	begin("proxy_on_delete", id)
-	delete(streams, id)
+	if r, ok := requests.get(id); ok {
+		requests.remove(id)
+		r.OnHttpStreamDone()
+		return
+	}
+	delete(plugins, id)
 	defer sdkOnDelete(id) // after a panic as well: a context that stays is a leak
-	sdkOnLog(id)          // OnHttpStreamDone
 	sdkOnDone(id)         // OnPluginDone
 }
 

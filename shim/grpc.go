@@ -8,24 +8,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// StreamHandler receives what happens to the gRPC streams of one plugin
-// context. The calls come with the plugin's own context in effect.
-type StreamHandler interface {
-	// OnReceive says that a message of size bytes can be read by Received.
-	OnReceive(token uint32, size int)
-	// OnClose says that the other end, or the way to it, has closed. It also
-	// comes for tokens that OpenStream never told, after it failed.
-	OnClose(token uint32, status uint32)
-}
-
-// streams finds the handler of a plugin context: the proxy calls back with the
-// context's id.
-var streams = map[uint32]StreamHandler{}
-
-// HandleStreams makes h receive the stream callbacks of the plugin context id,
-// until that context is deleted.
-func HandleStreams(id uint32, h StreamHandler) { streams[id] = h }
-
 // OpenStream opens a gRPC stream to a cluster of the proxy. The stream belongs
 // to the plugin context. An open token is not yet a working link; false means
 // that the cluster is unknown or has no usable host.

@@ -175,7 +175,8 @@ func (host) ProxyGetMetric(id uint32, value *uint64) uint32 {
 
 func at(b *byte) unsafe.Pointer { return unsafe.Pointer(b) }
 
-// The SDK's callbacks, which find the context of an id and call it.
+// The SDK's callbacks for the VM and its plugins, which find the context of an
+// id and call it.
 
 //go:linkname sdkOnVMStart github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnVMStart
 func sdkOnVMStart(id uint32, size int) types.OnVMStartStatus
@@ -188,27 +189,6 @@ func sdkOnContextCreate(id, parent uint32)
 
 //go:linkname sdkOnTick github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnTick
 func sdkOnTick(id uint32)
-
-//go:linkname sdkOnRequestHeaders github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnRequestHeaders
-func sdkOnRequestHeaders(id uint32, n int, endOfStream bool) types.Action
-
-//go:linkname sdkOnRequestBody github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnRequestBody
-func sdkOnRequestBody(id uint32, size int, endOfStream bool) types.Action
-
-//go:linkname sdkOnRequestTrailers github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnRequestTrailers
-func sdkOnRequestTrailers(id uint32, n int) types.Action
-
-//go:linkname sdkOnResponseHeaders github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnResponseHeaders
-func sdkOnResponseHeaders(id uint32, n int, endOfStream bool) types.Action
-
-//go:linkname sdkOnResponseBody github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnResponseBody
-func sdkOnResponseBody(id uint32, size int, endOfStream bool) types.Action
-
-//go:linkname sdkOnResponseTrailers github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnResponseTrailers
-func sdkOnResponseTrailers(id uint32, n int) types.Action
-
-//go:linkname sdkOnLog github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnLog
-func sdkOnLog(id uint32)
 
 //go:linkname sdkOnDone github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal.ProxyOnDone
 func sdkOnDone(id uint32) bool

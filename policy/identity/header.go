@@ -42,7 +42,12 @@ func (r *Request) onlyLine(name string) (string, bool) {
 }
 
 // trimBlanks takes off what HTTP allows around a value.
-func trimBlanks(s string) string { return strings.Trim(s, " \t") }
+func trimBlanks(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' {
+		return s // nearly always
+	}
+	return strings.Trim(s, " \t")
+}
 
 // isToken reports whether s is a token (RFC 9110, section 5.6.2).
 func isToken(s string) bool {

@@ -1,7 +1,5 @@
 package route
 
-import "strings"
-
 // Normalize appends the normal form of a request's path to dst. All spellings
 // that servers commonly read as one path have one normal form:
 //
@@ -71,8 +69,10 @@ func FoldCase(path []byte) {
 }
 
 func cutQuery(rawPath string) string {
-	if i := strings.IndexAny(rawPath, "?#"); i >= 0 {
-		return rawPath[:i]
+	for i := range len(rawPath) {
+		if c := rawPath[i]; c == '?' || c == '#' {
+			return rawPath[:i]
+		}
 	}
 	return rawPath
 }
