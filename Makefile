@@ -5,7 +5,7 @@ WASM    := build/routelimit.wasm
 PROGRAM := build/routelimit
 OVERLAY := build/overlay/overlay.json
 
-SOURCES := $(shell find answer cmd bootstrap filter limit policy resp servers shim -name '*.go' -not -name '*_test.go' -o -name '*.lua' 2>/dev/null) go.mod go.sum
+SOURCES := $(shell find answer cmd bootstrap filter limit policy resp servers shim -name '*.go' -not -name '*_test.go' -o -name '*.lua' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 .DEFAULT_GOAL := help
 
@@ -43,6 +43,11 @@ $(OVERLAY): shim/overlay/main.go go.mod
 .PHONY: bench
 bench: build
 	$(GO) run ./bench
+
+## profile: count anew which calls a request makes, for the compiler to inline
+.PHONY: profile
+profile: $(OVERLAY)
+	$(GO) run ./filter/profile
 
 ## clean: remove what was built
 .PHONY: clean
