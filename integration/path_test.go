@@ -22,6 +22,7 @@ func TestG09SpellingsOfOnePathShareItsLimit(t *testing.T) {
 	spellings := []string{
 		"/login", "/login/", "//login", "/login?x=1", "/./login", "/x/../login", "/%6Cogin", "/%6cogin",
 		"/x/%2e%2e/login", "/login//", "/login/.", `/x\..\login`, "/login#x",
+		"/login;x=1", "/login;jsessionid=0A1B", "/x/..;/login", "/;x/login/",
 	}
 	for name, at := range map[string]*place{"Envoy normalizes": normalized, "Envoy does not": verbatim} {
 		t.Run(name, func(t *testing.T) {

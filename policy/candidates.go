@@ -13,16 +13,13 @@ type Candidate struct {
 // Candidates returns every route whose pattern matches a request, the one that
 // Match chooses first. It is for people and asks each route by itself.
 func (p *Policy) Candidates(method, host, rawPath string) []Candidate {
-	path := []byte(p.NormalPath(rawPath))
+	path := p.Paths.Normalize(nil, rawPath)
 	var all []Candidate
 	var patterns []route.Pattern
 	for i, r := range p.Routes {
-		pattern, err := route.ParsePattern(r.Template)
+		pattern, err := p.Paths.ParsePattern(r.Template)
 		if err != nil {
 			continue // Parse has accepted it
-		}
-		if p.ignoreCase {
-			pattern = pattern.FoldCase()
 		}
 		var alone route.Table
 		var params []route.Param
@@ -52,12 +49,4 @@ func winsOverAll(patterns []route.Pattern, best int, method string) bool {
 		}
 	}
 	return true
-}
-
-// NormalPath returns a raw path as routes are matched with it, see
-// [route.Normalize].
-func (p *Policy) NormalPath(rawPath string) string {
-	var m Matched
-	m.normalize(rawPath, p.ignoreCase)
-	return string(m.path)
 }

@@ -84,7 +84,7 @@ func compareGolden(t *testing.T, path, got string) {
 func describe(p *Policy) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "empty %v, mode %d, refuse undeclared %v, count preflights %v, ignore path case %v\n",
-		p.Empty, p.Mode, p.RefuseUndeclared, p.CountPreflights, p.ignoreCase)
+		p.Empty, p.Mode, p.RefuseUndeclared, p.CountPreflights, p.Paths.IgnoreCase)
 	fmt.Fprintf(&b, "redis %+v\nbody %+v\nlog %+v\nanswer %+v\n", p.Redis, p.Body, p.Log, p.Answer)
 	for _, r := range p.Routes {
 		describeRoute(&b, r)

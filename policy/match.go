@@ -12,13 +12,14 @@ type Matched struct {
 // Match returns the route of a request: the most specific that covers it, the
 // default, or nil if nothing applies. It takes the method as sent; headers that
 // claim another one (X-HTTP-Method-Override) have no say, since anybody can
-// send them. The path is the raw one, see [route.Normalize].
+// send them. The path is the raw one, see
+// [route.Reading.Normalize].
 func (p *Policy) Match(method, host, rawPath string, m *Matched) *Route {
 	m.Params = m.Params[:0]
 	if p.Mode == Off {
 		return nil
 	}
-	m.normalize(rawPath, p.ignoreCase)
+	m.path = p.Paths.Normalize(m.path[:0], rawPath)
 	if i, ok := p.table.Match(method, host, m.path, &m.Params); ok {
 		return p.Routes[i]
 	}
@@ -32,13 +33,6 @@ func (p *Policy) Match(method, host, rawPath string, m *Matched) *Route {
 // template takes out of the path. They are none if the template does not match,
 // since Envoy, not the template, chose the route.
 func (r *Route) Capture(rawPath string, m *Matched) {
-	m.normalize(rawPath, r.ignoreCase)
+	m.path = r.paths.Normalize(m.path[:0], rawPath)
 	r.own.Match("", "", m.path, &m.Params)
-}
-
-func (m *Matched) normalize(rawPath string, ignoreCase bool) {
-	m.path = route.Normalize(m.path[:0], rawPath)
-	if ignoreCase {
-		route.FoldCase(m.path)
-	}
 }

@@ -58,7 +58,7 @@ func (r *reader) readMetadataRoute(n *strictjson.Node) *Route {
 	if !ok {
 		return nil
 	}
-	pattern, err := r.parsePattern(text)
+	pattern, err := r.policy.Paths.ParsePattern(text)
 	if err != nil {
 		d.template.Fail("%v", err)
 		return nil

@@ -48,7 +48,7 @@ func emptyPolicy() *Policy {
 type sections struct {
 	role, mode, client, hashKeyEnv, identities, redis, body, log   *strictjson.Node
 	headers, response, countPreflights, ignorePathCase, undeclared *strictjson.Node
-	routes, fallback                                               *strictjson.Node
+	keepPathParameters, routes, fallback                           *strictjson.Node
 }
 
 var sectionFields = []strictjson.Field[sections]{
@@ -98,6 +98,12 @@ var sectionFields = []strictjson.Field[sections]{
 	{
 		Name: "ignore_path_case", Read: func(s *sections, n *strictjson.Node) { s.ignorePathCase = n },
 		Doc:     prose("whether `/Login` is `/login`, for upstreams to which it is"),
+		Default: prose(`false`), Example: prose(`true`),
+	},
+	{
+		Name: "keep_path_parameters", Read: func(s *sections, n *strictjson.Node) { s.keepPathParameters = n },
+		Doc: prose("whether what follows a `;` in a segment is a part of it, for upstreams to which `/login;v=1` is not `/login`. " +
+			"Otherwise it is cut off, in every segment"),
 		Default: prose(`false`), Example: prose(`true`),
 	},
 	{

@@ -38,6 +38,8 @@ type Policy struct {
 	// CountPreflights makes CORS preflights (see [IsPreflight]) ordinary
 	// requests; otherwise they are neither counted nor refused.
 	CountPreflights bool
+	// Paths is how paths are read.
+	Paths route.Reading
 	// RefuseUndeclared asks for a 404 where Match returns nil. It is false in
 	// shadow mode, which refuses nothing.
 	RefuseUndeclared bool
@@ -47,7 +49,6 @@ type Policy struct {
 
 	definitions *identity.Definitions
 	table       route.Table // of Routes, by index
-	ignoreCase  bool        // of paths
 }
 
 // Definitions returns who callers are, for those who explain it.

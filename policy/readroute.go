@@ -80,7 +80,7 @@ func onlyLimitFields() []strictjson.Field[routeDraft] {
 
 // readRoute reads the fields of one route, but for its key.
 func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDraft]) routeDraft {
-	d := routeDraft{route: &Route{definitions: r.policy.definitions, ignoreCase: r.policy.ignoreCase}, only: r.newLimit()}
+	d := routeDraft{route: &Route{definitions: r.policy.definitions, paths: r.policy.Paths}, only: r.newLimit()}
 	before := r.document.Count()
 	if !strictjson.ReadObject(n, &d, fields) {
 		return d
@@ -172,7 +172,7 @@ func (r *reader) readRoutes(n *strictjson.Node) {
 	for i, member := range nodes {
 		d := r.readRoute(member, routeFields)
 		p.Routes = append(p.Routes, d.route)
-		pattern, err := r.parsePattern(member.Name())
+		pattern, err := p.Paths.ParsePattern(member.Name())
 		if err == nil {
 			d.route.finish(p, member.Name(), pattern.Key())
 			err = p.table.Add(pattern, i)
@@ -186,18 +186,10 @@ func (r *reader) readRoutes(n *strictjson.Node) {
 	}
 }
 
-// routePattern is a regular expression of what route.ParsePattern takes, and of
+// routePattern is a regular expression of what Reading.ParsePattern takes, and of
 // little else.
 const routePattern = `^(\*|[A-Za-z][A-Za-z0-9_-]{0,31}) [A-Za-z0-9_.-]{0,253}` +
 	`(([/\\](:[A-Za-z][A-Za-z0-9_]{0,63}|\{[A-Za-z][A-Za-z0-9_]{0,63}\}|[^/\\\s?#*{}:][^/\\\s?#*{}]*)?)+([/\\]+\*)?|[/\\]+\*)[/\\]*$`
-
-func (r *reader) parsePattern(text string) (route.Pattern, error) {
-	pattern, err := route.ParsePattern(text)
-	if r.policy.ignoreCase {
-		pattern = pattern.FoldCase()
-	}
-	return pattern, err
-}
 
 func showPatterns(patterns []route.Pattern) string {
 	texts := make([]string, len(patterns))

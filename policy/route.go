@@ -28,7 +28,7 @@ type Route struct {
 
 	definitions *identity.Definitions
 	own         route.Table // of a route from route metadata: its own template
-	ignoreCase  bool        // of paths, for own
+	paths       route.Reading
 }
 
 // OnError says what becomes of a request that Redis could not decide.

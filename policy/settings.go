@@ -27,7 +27,10 @@ func (s *sections) readSettings(p *Policy) {
 		p.CountPreflights, _ = s.countPreflights.Bool()
 	}
 	if s.ignorePathCase != nil {
-		p.ignoreCase, _ = s.ignorePathCase.Bool()
+		p.Paths.IgnoreCase, _ = s.ignorePathCase.Bool()
+	}
+	if s.keepPathParameters != nil {
+		p.Paths.KeepParameters, _ = s.keepPathParameters.Bool()
 	}
 	if s.headers != nil {
 		dialect, _ := s.headers.OneOf(answer.DialectNames()...)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"routelimit/policy/identity"
-	"routelimit/policy/route"
 	"routelimit/policy/strictjson"
 )
 
@@ -111,7 +110,7 @@ func addressFirst(c *checker, r routeAt) {
 // parameterMissing: a component takes a parameter that the route does not have.
 func parameterMissing(c *checker, r routeAt) {
 	var params []string
-	if pattern, err := route.ParsePattern(r.Template); err == nil {
+	if pattern, err := c.policy.Paths.ParsePattern(r.Template); err == nil {
 		params = pattern.Params()
 	}
 	for _, l := range r.limits {

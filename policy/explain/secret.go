@@ -20,7 +20,7 @@ var wholePath = []string{"header::path", "property:request.path", "property:requ
 func showPaths(p *policy.Policy, raw string, matching []policy.Candidate) (sent, normal string) {
 	sent, _, _ = strings.Cut(raw, "?")
 	sent, _, _ = strings.Cut(sent, "#")
-	normal = p.NormalPath(raw)
+	normal = string(p.Paths.Normalize(nil, raw))
 	var secrets []string
 	for _, c := range matching {
 		for _, component := range secretComponents(c.Route) {

@@ -4,7 +4,7 @@ import "testing"
 
 func pattern(t *testing.T, text string) Pattern {
 	t.Helper()
-	p, err := ParsePattern(text)
+	p, err := plain.ParsePattern(text)
 	if err != nil {
 		t.Fatal(err)
 	}

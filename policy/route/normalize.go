@@ -1,35 +1,63 @@
 package route
 
+import "strings"
+
+// Reading says how paths are read, those of requests and those of templates
+// alike. The zero value is how most servers read them.
+type Reading struct {
+	// IgnoreCase is for servers to which /Login and /login are one.
+	IgnoreCase bool
+	// KeepParameters is for servers to which /login;v=1 is not /login: it makes
+	// what follows a ";" in a segment a part of it, instead of cutting it off.
+	KeepParameters bool
+}
+
 // Normalize appends the normal form of a request's path to dst. All spellings
 // that servers commonly read as one path have one normal form:
 //
 //   - the query (and a fragment) is cut off;
 //   - "\" separates segments as "/" does;
+//   - a segment's parameters, from the first ";" on, are cut off (RFC 3986,
+//     section 3.3, names the custom; Tomcat and Jetty follow it). An escaped one,
+//     %3B, stays data;
 //   - percent escapes are decoded once, except those of the bytes that mean
-//     something in a path: % / ? # and \ stay data, written as upper-case
+//     something in a path: % / ? # ; and \ stay data, written as upper-case
 //     escapes. A percent sign that starts no escape is data too, written %25;
 //   - empty segments and "." are dropped, ".." takes the segment before it away,
 //     a trailing slash is dropped, and the result starts with "/".
 //
 // It never fails, and the normal form is its own normal form: a path that was
-// decoded once is not decoded again. Letters keep their case (see [FoldCase]).
+// decoded once is not decoded again.
 //
 // Empty segments go before ".." is applied, as in nginx, Apache, Go and
 // Python. RFC 3986, section 5.2.4, would let "/x//../login" stay below /x, and
 // with it anybody could spell /login for those servers without being counted.
-func Normalize(dst []byte, rawPath string) []byte {
+// Parameters go before both, and before escapes are decoded, as in Tomcat, so
+// "/x/..;v=1/login" is /login.
+func (r Reading) Normalize(dst []byte, rawPath string) []byte {
 	root := len(dst)
 	path := cutQuery(rawPath)
-	if isNormal(path) {
-		return append(dst, path...)
+	if r.isNormal(path) {
+		dst = append(dst, path...)
+	} else {
+		dst = r.appendNormal(dst, path)
 	}
+	if r.IgnoreCase {
+		foldCase(dst[root:])
+	}
+	return dst
+}
+
+// appendNormal appends the normal form of a path without a query.
+func (r Reading) appendNormal(dst []byte, path string) []byte {
+	root := len(dst)
 	for len(path) > 0 {
 		var segment string
 		segment, path = nextSegment(path)
 
 		start := len(dst)
 		dst = append(dst, '/')
-		dst = appendDecoded(dst, segment)
+		dst = r.appendSegment(dst, segment)
 		switch string(dst[start+1:]) {
 		case "", ".":
 			dst = dst[:start]
@@ -45,13 +73,13 @@ func Normalize(dst []byte, rawPath string) []byte {
 
 // isNormal says that a path without a query is its own normal form, as most
 // paths are. It says so of none that begins a segment with a dot.
-func isNormal(path string) bool {
+func (r Reading) isNormal(path string) bool {
 	if len(path) < 2 || path[0] != '/' || path[len(path)-1] == '/' {
 		return path == "/"
 	}
 	for i := 1; i < len(path); i++ {
 		switch c := path[i]; {
-		case c == '%', c == '\\':
+		case c == '%', c == '\\', c == ';' && !r.KeepParameters:
 			return false
 		case (c == '/' || c == '.') && path[i-1] == '/':
 			return false
@@ -60,9 +88,8 @@ func isNormal(path string) bool {
 	return true
 }
 
-// FoldCase lowers the ASCII letters of a normalised path in place, for servers
-// to which /Login and /login are one.
-func FoldCase(path []byte) {
+// foldCase lowers the ASCII letters of a path in place.
+func foldCase(path []byte) {
 	for i, c := range path {
 		path[i] = lower(c)
 	}
@@ -96,7 +123,11 @@ func dropLastSegment(path []byte, root int) []byte {
 	return path[:root]
 }
 
-func appendDecoded(dst []byte, segment string) []byte {
+// appendSegment decodes one segment.
+func (r Reading) appendSegment(dst []byte, segment string) []byte {
+	if !r.KeepParameters {
+		segment, _, _ = strings.Cut(segment, ";")
+	}
 	for i := 0; i < len(segment); i++ {
 		c := segment[i]
 		if c != '%' {
@@ -107,7 +138,7 @@ func appendDecoded(dst []byte, segment string) []byte {
 			c = unhex(segment[i+1])<<4 | unhex(segment[i+2])
 			i += 2
 		}
-		if staysEscaped(c) {
+		if r.staysEscaped(c) {
 			dst = appendEscape(dst, c)
 		} else {
 			dst = append(dst, c)
@@ -116,8 +147,8 @@ func appendDecoded(dst []byte, segment string) []byte {
 	return dst
 }
 
-func staysEscaped(c byte) bool {
-	return c == '%' || c == '/' || c == '?' || c == '#' || c == '\\'
+func (r Reading) staysEscaped(c byte) bool {
+	return c == '%' || c == '/' || c == '?' || c == '#' || c == '\\' || c == ';' && !r.KeepParameters
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -37,7 +37,7 @@ const (
 )
 
 // ParsePattern reads "METHOD template" or "METHOD host/template".
-func ParsePattern(text string) (Pattern, error) {
+func (r Reading) ParsePattern(text string) (Pattern, error) {
 	method, place, ok := strings.Cut(text, " ")
 	if !ok {
 		return Pattern{}, fmt.Errorf(`%.80q has no method; write a method, one blank and a path, such as "GET /users/:id", or "* /users/:id" for any method`, text)
@@ -54,7 +54,7 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, err
 	}
 	var err error
-	p.segments, err = parseTemplate(p.Template)
+	p.segments, err = r.parseTemplate(p.Template)
 	return p, err
 }
 
@@ -70,21 +70,6 @@ func (p Pattern) Params() []string {
 		}
 	}
 	return names
-}
-
-// FoldCase returns the pattern for paths that went through [FoldCase].
-func (p Pattern) FoldCase() Pattern {
-	folded := make([]segment, len(p.segments))
-	for i, s := range p.segments {
-		if s.kind == static {
-			lowered := []byte(s.text)
-			FoldCase(lowered)
-			s.text = string(lowered)
-		}
-		folded[i] = s
-	}
-	p.segments = folded
-	return p
 }
 
 func checkMethod(method string) error {
@@ -122,7 +107,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-func parseTemplate(template string) ([]segment, error) {
+func (r Reading) parseTemplate(template string) ([]segment, error) {
 	if len(template) > maxTemplate {
 		return nil, fmt.Errorf("the path is %d bytes long; use at most %d, for example with a last \"*\"", len(template), maxTemplate)
 	}
@@ -139,7 +124,7 @@ func parseTemplate(template string) ([]segment, error) {
 		if written == "" {
 			continue
 		}
-		s, err := parseSegment(written)
+		s, err := r.parseSegment(written)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +139,7 @@ func parseTemplate(template string) ([]segment, error) {
 	return segments, nil
 }
 
-func parseSegment(written string) (segment, error) {
+func (r Reading) parseSegment(written string) (segment, error) {
 	if written == "*" {
 		return segment{wildcard, "*"}, nil
 	}
@@ -167,11 +152,17 @@ func parseSegment(written string) (segment, error) {
 	if strings.ContainsAny(written, "{}*") {
 		return segment{}, fmt.Errorf(`segment %.80q mixes text with a parameter or "*", which are whole segments; write ":name" or a last "*" (as data: %%7B, %%7D, %%2A)`, written)
 	}
-	text := string(appendDecoded(nil, written))
-	if text == "." || text == ".." {
+	if !r.KeepParameters && strings.Contains(written, ";") {
+		return segment{}, fmt.Errorf(`segment %.80q has parameters, which take no part in matching; leave out what begins with ";" (as data: %%3B)`, written)
+	}
+	text := r.appendSegment(nil, written)
+	if r.IgnoreCase {
+		foldCase(text)
+	}
+	if string(text) == "." || string(text) == ".." {
 		return segment{}, fmt.Errorf("segment %.80q never occurs in a normalised path; leave it out", written)
 	}
-	return segment{static, text}, nil
+	return segment{static, string(text)}, nil
 }
 
 // parameterName tells whether a segment is meant as a parameter, and takes its name out.

@@ -34,7 +34,7 @@ func TestDocPairsMatchAsTheySay(t *testing.T) {
 			pairs++
 			method, place, _ := strings.Cut(strings.TrimSpace(request), " ")
 			slash := strings.IndexByte(place, '/')
-			if _, got := table.Match(method, place[:slash], Normalize(nil, place[slash:]), new([]Param)); got != yes {
+			if _, got := table.Match(method, place[:slash], plain.Normalize(nil, place[slash:]), new([]Param)); got != yes {
 				t.Errorf("%s against %s: got %v, the package comment says %v", pattern, request, got, yes)
 			}
 		}
@@ -86,8 +86,8 @@ func TestG12_SameShapeTwiceNamesBoth(t *testing.T) {
 		{"GET /users/:id", "GET /users/{name}"}, {"GET /users/", "GET //users"}, {"get /a", "GET /%61"}, {"GET H/a", "GET h/a"}, {"* /a/*", "* /a/*"},
 	} {
 		table := tableOf(t, pair[0])
-		first, _ := ParsePattern(pair[0])
-		second, err := ParsePattern(pair[1])
+		first, _ := plain.ParsePattern(pair[0])
+		second, err := plain.ParsePattern(pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	path := make([]byte, 0, 256)
 	for _, s := range spellings {
 		allocations := testing.AllocsPerRun(10, func() {
-			path = Normalize(path[:0], s.path)
+			path = plain.Normalize(path[:0], s.path)
 			table.Match(s.method, s.host, path, &params)
 		})
 		if allocations != 0 {
@@ -152,7 +152,7 @@ func TestMatchAgreesWithBruteForce(t *testing.T) {
 		table := new(Table)
 		var patterns []Pattern
 		for _, text := range rapid.SliceOfN(patternTexts(), 1, 12).Draw(t, "patterns") {
-			p, err := ParsePattern(text)
+			p, err := plain.ParsePattern(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,11 +261,11 @@ func FuzzMatch(f *testing.F) {
 	table := tableOf(f, spellingRoutes...)
 	var patterns []Pattern
 	for _, text := range spellingRoutes {
-		p, _ := ParsePattern(text)
+		p, _ := plain.ParsePattern(text)
 		patterns = append(patterns, p)
 	}
 	f.Fuzz(func(t *testing.T, method, host, path string) {
-		normal := Normalize(nil, path)
+		normal := plain.Normalize(nil, path)
 		var params []Param
 		got, ok := table.Match(method, host, normal, &params)
 		if !ok {
@@ -283,7 +283,7 @@ func BenchmarkMatch(b *testing.B) {
 		b.Run(fmt.Sprint(routes), func(b *testing.B) {
 			table := new(Table)
 			for i := range routes {
-				p, _ := ParsePattern(fmt.Sprintf("GET /api/v%d/:x/items/*", i))
+				p, _ := plain.ParsePattern(fmt.Sprintf("GET /api/v%d/:x/items/*", i))
 				if err := table.Add(p, i); err != nil {
 					b.Fatal(err)
 				}
