@@ -124,7 +124,9 @@ func (r *request) bodyRead(complete bool) outcome {
 	r.state = fresh
 	h := r.plugin.readHead()
 	r.findParams(h)
-	return r.decide(&identity.Request{Attrs: h, Body: &identity.Body{Bytes: body, Complete: complete}})
+	caller := r.plugin.newCaller(h)
+	caller.Body = &identity.Body{Bytes: body, Complete: complete}
+	return r.decide(caller)
 }
 
 // expireBodies decides without their bodies about requests that have waited too

@@ -25,7 +25,6 @@ const (
 // decide asks Redis about every limit of the request's route.
 func (r *request) decide(caller *identity.Request) outcome {
 	p := r.plugin
-	caller.Params = p.matched.Params
 	r.work = p.takeWork()
 	r.route.Plan(caller, &r.work.plan)
 	p.metrics.noted(caller.Noted)

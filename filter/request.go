@@ -148,10 +148,10 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	return r.act(r.decide(caller), shim.StopAllIterationAndWatermark)
 }
 
-// newCaller is the caller whose headers are h, in memory that serves all
-// requests in turn.
+// newCaller is the caller whose headers are h, once its route is found, in memory
+// that serves all requests in turn.
 func (p *plugin) newCaller(h *head) *identity.Request {
-	p.caller = identity.Request{Attrs: h}
+	p.caller = identity.Request{Attrs: h, Params: p.matched.Params}
 	return &p.caller
 }
 

@@ -3,6 +3,8 @@
 package main_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,6 +35,33 @@ func TestExemptAddressesAreNeitherCountedNorRefused(t *testing.T) {
 	r.want("429", r.forwarded("192.0.2.1:1", "203.0.113.7, 198.51.100.1"))
 	r.want("passed", r.forwarded("192.0.2.1:1", "nobody"))
 	r.want("429", r.forwarded("192.0.2.1:1", "nobody"))
+}
+
+// The hashes are those that routelimit hash prints for live_1 and, under the
+// parameter, for acme.
+func TestExemptIdentitiesAreNeitherCountedNorRefused(t *testing.T) {
+	r := onRedis(t, `{"identities": {"api_key": {"from": "header:x-api-key", "secret": true}, "tenant": {"from": "path:tenant"}},
+		"routes": {"GET /t/:tenant": {"identity": "ip", "limit": 1, "window": "1m", "exempt": ["api_key:`+shortHash("live_1")+`", "tenant:`+shortHash("acme")+`"]}},
+		"default": null}`)
+	for range 3 {
+		r.want("passed", r.get("/t/x", "x-api-key", "live_1"))
+		r.want("passed", r.get("/t/acme;v=1"))
+	}
+	if keys := r.keys(); len(keys) != 0 {
+		t.Errorf("keys %v", keys)
+	}
+	r.wantCounter(6, r.requests("GET:/t/:tenant", "", "exempt"), "exempt")
+	// The hash is no password, two values are none, and what is odd counts once.
+	r.want("passed", r.get("/t/x", "x-api-key", shortHash("live_1")))
+	r.want("429", r.get("/t/x", "x-api-key", "live_2"))
+	r.want("429", r.get("/t/x", "x-api-key", "live_1", "x-api-key", "live_1"))
+	r.wantCounter(0, r.counter("routelimit_identity_total", "kind", "ambiguous"), "ambiguous")
+}
+
+// shortHash is how a secret stands in keys where the policy names no hash key.
+func shortHash(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:8])
 }
 
 // An exempt client's body is not waited for.

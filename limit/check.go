@@ -33,10 +33,10 @@ func (l Limit) Check() error {
 		return fmt.Errorf("burst %d is negative; write 1 or more, or leave it out for as many as the limit", l.Burst)
 	}
 	if most := l.most(); l.Limit > most {
-		return fmt.Errorf("limit %d is too large for %v over %v; write at most %d", l.Limit, l.Algorithm, l.Window, most)
+		return fmt.Errorf("limit %d is too large for %v in this window; write at most %d", l.Limit, l.Algorithm, most)
 	}
 	if most := l.mostBurst(); l.Burst > most {
-		return fmt.Errorf("burst %d is too large for a refill of %d each %v; write at most %d", l.Burst, l.Limit, l.Window, most)
+		return fmt.Errorf("burst %d is too large for a refill of %d in this window; write at most %d", l.Burst, l.Limit, most)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func readHashKey(n *strictjson.Node, env func(string) (string, bool)) []byte {
 	key, ok := env(name)
 	switch {
 	case !ok:
-		n.Fail("the environment variable %s is not set; set it in the vm_config's environment_variables, or remove the field", n.Show())
+		n.Fail("the environment variable %s is not set; set it where Envoy starts, and let the module see it by vm_config: {environment_variables: {host_env_keys: [%s]}}, or remove the field", n.Show(), name)
 	case len(key) < leastHashKey:
 		n.Fail("the environment variable %s holds %d bytes; put a random key of at least %d into it", n.Show(), len(key), leastHashKey)
 	}

@@ -96,7 +96,11 @@ func describe(p *Policy) string {
 }
 
 func describeRoute(b *strings.Builder, r *Route) {
-	fmt.Fprintf(b, "route %s from %q, on error %d, needs body %v, exempt %v\n", r.Key, r.Template, r.OnError, r.NeedsBody, r.Exempt)
+	fmt.Fprintf(b, "route %s from %q, on error %d, needs body %v, exempt %v", r.Key, r.Template, r.OnError, r.NeedsBody, r.Exempt)
+	for _, component := range r.ExemptCallers.Components() {
+		fmt.Fprintf(b, " and some of %s", component.Name)
+	}
+	b.WriteString("\n")
 	for _, l := range r.Limits {
 		fmt.Fprintf(b, "  %q by %s: %d (burst %d) in %v, %s, cost %d, bucket %q, count %v, shadow %v, key %q\n",
 			l.Name, l.Identity, l.Limit.Limit, l.Burst, l.Window, l.Algorithm, l.Cost, l.Bucket, l.Count, l.Shadow, l.keyHead)

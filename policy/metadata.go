@@ -78,7 +78,7 @@ func (r *reader) readMetadataRoute(n *strictjson.Node) *Route {
 func inMetadata(problems []strictjson.Problem) Errors {
 	for i := range problems {
 		p := &problems[i]
-		p.Line, p.Column = 0, 0
+		p.Line, p.Column, p.EarlierLine, p.EarlierColumn = 0, 0, 0, 0
 		if p.Path != "" && !strings.HasPrefix(p.Path, "[") {
 			p.Path = "." + p.Path
 		}

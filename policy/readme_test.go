@@ -64,7 +64,7 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 
 // exported compares what other packages see.
 var exported = cmp.Options{
-	cmpopts.IgnoreUnexported(Policy{}, Route{}, Limit{}), cmpopts.IgnoreTypes((*identity.Expr)(nil)), cmpopts.EquateEmpty(),
+	cmpopts.IgnoreUnexported(Policy{}, Route{}, Limit{}, identity.Exempt{}), cmpopts.IgnoreTypes((*identity.Expr)(nil)), cmpopts.EquateEmpty(),
 	cmpopts.EquateComparable(netip.Prefix{}),
 }
 

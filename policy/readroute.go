@@ -30,7 +30,8 @@ var routeFields = append([]strictjson.Field[routeDraft]{
 	},
 	{
 		Name: "exempt", Read: (*routeDraft).readExempt,
-		Doc:     prose("addresses and networks that are neither counted nor refused"),
+		Doc: prose("who is neither counted nor refused: addresses, networks, and identities by their hash, as `routelimit hash` prints them. " +
+			"Identities in a body cannot be exempt"),
 		Default: prose(`[]`), Example: prose(`["10.0.0.0/8", "2001:db8::/32"]`),
 	},
 	{
@@ -126,7 +127,7 @@ func (d *routeDraft) readOnError(n *strictjson.Node) {
 
 func (d *routeDraft) readExempt(n *strictjson.Node) {
 	for _, element := range n.Elements(`["10.0.0.0/8"]`) {
-		element.StatePattern(prose("^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"))
+		element.StatePattern(prose("^([0-9A-Fa-f:.]+(/[0-9]{1,3})?|[a-z][a-z0-9_]*:[0-9a-f]{16})$"))
 		text, ok := element.Text()
 		if !ok {
 			continue
@@ -137,10 +138,12 @@ func (d *routeDraft) readExempt(n *strictjson.Node) {
 			element.Fail("%s has bits set behind its length; write %q", element.Show(), prefix.Masked())
 		case ok:
 			d.route.Exempt = append(d.route.Exempt, prefix)
-		case looksLikeIdentity(text):
-			element.Fail("%s is an identity; exempting identities is not supported yet, write addresses or networks only", element.Show())
+		case namesCaller(text):
+			if err := d.route.definitions.Exempt(&d.route.ExemptCallers, text); err != nil {
+				element.Fail("%v", err)
+			}
 		default:
-			element.Fail(`%s is no address; write one such as "192.0.2.7", or a network such as "10.0.0.0/8" or "2001:db8::/32"`, element.Show())
+			element.Fail(`%s is no address; write one such as "192.0.2.7", a network such as "10.0.0.0/8" or "2001:db8::/32", or an identity as routelimit hash prints it`, element.Show())
 		}
 	}
 }
@@ -158,10 +161,11 @@ func parsePrefix(text string) (netip.Prefix, bool) {
 	return prefix, err == nil && !prefix.Addr().Is4In6()
 }
 
-// looksLikeIdentity tells "username:2bd806c97f0e00af" from an address.
-func looksLikeIdentity(text string) bool {
-	name, value, ok := strings.Cut(text, ":")
-	return ok && value != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && strings.Trim(name, "0123456789abcdef") != ""
+// namesCaller tells "username:2bd806c97f0e00af" from an address: one of IPv6 has
+// two colons or more.
+func namesCaller(text string) bool {
+	name, _, ok := strings.Cut(text, ":")
+	return ok && strings.Count(text, ":") == 1 && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
 // readRoutes reads all routes and indexes them.
@@ -177,7 +181,10 @@ func (r *reader) readRoutes(n *strictjson.Node) {
 			d.route.finish(p, member.Name(), pattern.Key())
 			err = p.table.Add(pattern, i)
 		}
-		if err != nil {
+		if same, ok := err.(*route.SameError); ok {
+			earlier := nodes[same.Value]
+			member.FailAgain(earlier, "%s and %s match the same requests; keep one", earlier.ShowName(), member.ShowName())
+		} else if err != nil {
 			member.FailName("%v", err)
 		}
 	}

@@ -21,14 +21,28 @@ type Route struct {
 	Blocked *Limit
 	// NeedsBody tells that some limit's identity is read from the body.
 	NeedsBody bool
-	// Exempt are the client addresses that are neither counted nor refused.
-	Exempt []netip.Prefix
+	// Exempt are the client addresses, and ExemptCallers the identities, that
+	// are neither counted nor refused.
+	Exempt        []netip.Prefix
+	ExemptCallers identity.Exempt
 	// PerEnvoyRoute gives each of Envoy's own routes its own buckets under the default.
 	PerEnvoyRoute bool
 
 	definitions *identity.Definitions
 	own         route.Table // of a route from route metadata: its own template
 	paths       route.Reading
+}
+
+// Components are those of the route's limits, with all alternatives, and of its
+// exemptions.
+func (r *Route) Components() []identity.Component {
+	all := r.ExemptCallers.Components()
+	for _, l := range r.Limits {
+		for _, alternative := range l.Identity.Alternatives() {
+			all = append(all, alternative...)
+		}
+	}
+	return all
 }
 
 // OnError says what becomes of a request that Redis could not decide.
@@ -39,12 +53,16 @@ const (
 	Closed                // it is answered 503
 )
 
-// IsExempt reports whether the client's address is exempt on this route. A
-// client without an address is not.
+// IsExempt reports whether the caller is exempt on this route.
 func (r *Route) IsExempt(req *identity.Request) bool {
-	if len(r.Exempt) == 0 {
+	if len(r.Exempt) == 0 && r.ExemptCallers.Empty() {
 		return false
 	}
+	return r.isExemptAddress(req) || r.ExemptCallers.Holds(req)
+}
+
+// isExemptAddress is false for a client without an address.
+func (r *Route) isExemptAddress(req *identity.Request) bool {
 	address, ok := r.definitions.ClientIP(req)
 	if !ok {
 		return false

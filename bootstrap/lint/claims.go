@@ -45,15 +45,11 @@ func (e *envoy) checkClaims(p *plugin) {
 func claimPayloads(p *plugin) []string {
 	var keys []string
 	for _, r := range allRoutes(p) {
-		for _, l := range r.Limits {
-			for _, alternative := range l.Identity.Alternatives() {
-				for _, component := range alternative {
-					rest, ok := strings.CutPrefix(component.Source.String(), "metadata:"+jwtNamespace+"/")
-					key, _, _ := strings.Cut(rest, "/")
-					if ok && !slices.Contains(keys, key) {
-						keys = append(keys, key)
-					}
-				}
+		for _, component := range r.Components() {
+			rest, ok := strings.CutPrefix(component.Source.String(), "metadata:"+jwtNamespace+"/")
+			key, _, _ := strings.Cut(rest, "/")
+			if ok && !slices.Contains(keys, key) {
+				keys = append(keys, key)
 			}
 		}
 	}

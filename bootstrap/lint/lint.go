@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"routelimit/bootstrap"
 	"routelimit/bootstrap/yamltree"
 	"routelimit/policy"
 	"routelimit/policy/advice"
+	"routelimit/policy/strictjson"
 )
 
 // Finding is one thing that is wrong with a file. A column of 0 is unknown.
@@ -68,7 +70,7 @@ func (e *envoy) readPolicy(p *plugin) {
 	case errors.As(err, &problems):
 		for _, problem := range problems {
 			e.addIn(p, Finding{
-				Rule: "invalid", Error: true, Path: problem.Path, Text: problem.Message, Line: problem.Line, Column: problem.Column,
+				Rule: "invalid", Error: true, Path: problem.Path, Text: problem.Message + p.earlier(problem), Line: problem.Line, Column: problem.Column,
 			})
 		}
 		return
@@ -81,6 +83,15 @@ func (e *envoy) readPolicy(p *plugin) {
 	for _, f := range advice.Check(parsed, []byte(p.placed.Text), p.declared) {
 		e.addIn(p, f)
 	}
+}
+
+// earlier says where in the file stands what a problem's value repeats.
+func (p *plugin) earlier(problem strictjson.Problem) string {
+	line, column, exact := p.placed.Place(problem.EarlierLine, problem.EarlierColumn)
+	if problem.EarlierLine == 0 || !exact {
+		return ""
+	}
+	return fmt.Sprintf("; the first stands in line %d, column %d", line, column)
 }
 
 // addIn adds a finding whose place is that in the policy's text.

@@ -44,7 +44,7 @@ become what that Envoy makes of them; with a policy by itself, the headers are t
   routelimit explain GET /orders --set metadata:envoy.filters.http.jwt_authn/payload/sub=alice
 
 Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy is wrong, or Redis does not answer.
-2: the command line or a file cannot be read.`,
+2: the command line or a file cannot be read, or the variable of hash_key_env is not set.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.hasData = cmd.Flags().Changed("data") || f.dataFile != ""
@@ -115,7 +115,17 @@ func (f *explainFlags) readPolicy(stdin io.Reader) (*policy.Policy, *bootstrap.F
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("%s: %w", f.policy, err))
 	}
-	p, err := policy.Parse(raw, os.LookupEnv)
+	unset := ""
+	p, err := policy.Parse(raw, func(name string) (string, bool) {
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			unset = name
+		}
+		return value, ok
+	})
+	if unset != "" {
+		return nil, nil, usage(fmt.Errorf("hash_key_env in %s names %s, which is not set here; export it with the value that Envoy has, so that hashes are those of the keys", f.policy, unset))
+	}
 	if err != nil {
 		return nil, nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it with: routelimit lint %s\n%w", f.policy, f.policy, err)}
 	}

@@ -59,9 +59,10 @@ var (
 	routeRules = []func(*checker, routeAt){
 		pairOnly, unverified, addressFirst, parameterMissing, bodyWithoutBody,
 		costAboveLimit, differingCosts, cancelledCount, neverRefuses, afterBlock, largeLog, withoutLimits,
+		exemptEverybody, exemptUnverified, closedShadow,
 	}
 	policyRules = []func(*checker){
-		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody,
+		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody, shortTimeout,
 	}
 )
 

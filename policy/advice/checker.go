@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 
 	"routelimit/policy"
 	"routelimit/policy/identity"
@@ -41,6 +42,15 @@ func (c *checker) placeRoutes() []routeAt {
 	}
 	if c.policy.Default != nil {
 		all = append(all, c.placeRoute(c.policy.Default, c.root.Member("default")))
+	}
+	return all
+}
+
+// allRoutes are those of the configuration and those that Envoy's routes carry.
+func (c *checker) allRoutes() []*policy.Route {
+	all := slices.Clone(c.declared)
+	for _, r := range c.routes {
+		all = append(all, r.Route)
 	}
 	return all
 }

@@ -149,26 +149,15 @@ func bodyWithoutBody(c *checker, r routeAt) {
 // unusedIdentities: declared, and in no limit.
 func unusedIdentities(c *checker) {
 	used := map[string]bool{}
-	for _, r := range c.routes {
-		for _, l := range r.limits {
-			use(used, l)
-		}
-	}
-	for _, r := range c.declared {
-		for _, l := range r.Limits {
-			use(used, limitAt{Limit: l})
+	for _, r := range c.allRoutes() {
+		for _, component := range r.Components() {
+			used[component.Name] = true
 		}
 	}
 	for _, node := range members(c.root.Member("identities")) {
 		if !used[node.Name()] {
 			c.warn("identity-unused", node, "no limit uses it; remove it, or write the limit that it was meant for")
 		}
-	}
-}
-
-func use(used map[string]bool, l limitAt) {
-	for _, component := range l.identities() {
-		used[component.Name] = true
 	}
 }
 

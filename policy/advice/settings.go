@@ -1,11 +1,17 @@
 package advice
 
-import "routelimit/policy"
+import (
+	"time"
+
+	"routelimit/policy"
+	"routelimit/policy/strictjson"
+)
 
 // openDefault: what nobody lists is unlimited.
 func openDefault(c *checker) {
 	n := c.root.Member("default")
-	if n != nil && c.policy.Default == nil && !refusesUndeclared(c) {
+	open := c.policy.Default == nil || len(c.policy.Default.Limits) == 0
+	if n != nil && open && !refusesUndeclared(c) {
 		c.warn("default-null", n, `every request that no route lists is unlimited, new endpoints too; write a limit, or "undeclared": "refuse"`)
 	}
 }
@@ -41,6 +47,22 @@ func withoutLimits(c *checker, r routeAt) {
 	}
 }
 
+// closedShadow: a route that nothing may refuse is not closed either.
+func closedShadow(c *checker, r routeAt) {
+	if len(r.limits) > 0 && len(r.enforced()) == 0 && r.OnError == policy.Closed {
+		c.warn("closed-shadow", child(r.node, "on_error"), `every limit of the route is a shadow, and those refuse nobody, also while Redis does not answer; remove it, or enforce a limit`)
+	}
+}
+
+// leastTimeout is below what an answer takes on a proxy that has something to do.
+const leastTimeout = 10 * time.Millisecond
+
+func shortTimeout(c *checker) {
+	if n := child(c.root.Member("redis"), "timeout"); n != nil && c.policy.Redis.Timeout < leastTimeout {
+		c.warn("redis-timeout-short", n, `many answers take longer on a busy proxy, and each request that waits longer goes by on_error; write %s or more`, strictjson.FormatDuration(leastTimeout))
+	}
+}
+
 func unusedHashKey(c *checker) {
 	n := c.root.Member("hash_key_env")
 	if n == nil {
@@ -48,6 +70,11 @@ func unusedHashKey(c *checker) {
 	}
 	for _, declared := range members(c.root.Member("identities")) {
 		if secret := declared.Member("secret"); secret != nil && secret.Show() == "true" {
+			return
+		}
+	}
+	for _, r := range c.allRoutes() {
+		if !r.ExemptCallers.Empty() {
 			return
 		}
 	}
@@ -59,12 +86,7 @@ func unusedBody(c *checker) {
 	if n == nil {
 		return
 	}
-	for _, r := range c.routes {
-		if r.NeedsBody {
-			return
-		}
-	}
-	for _, r := range c.declared {
+	for _, r := range c.allRoutes() {
 		if r.NeedsBody {
 			return
 		}

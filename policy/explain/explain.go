@@ -161,6 +161,8 @@ func outcome(p *policy.Policy, route *policy.Route, r *identity.Request) (Outcom
 		return Passes, "no route covers it, and there is no default"
 	case len(route.Limits) == 0:
 		return Passes, "the route has no limits"
+	case route.ExemptCallers.Holds(r):
+		return Passes, "the caller is exempt by an identity"
 	case route.IsExempt(r):
 		return Passes, "the client's address is exempt"
 	case route.Blocked != nil:

@@ -37,19 +37,9 @@ func showPaths(p *policy.Policy, raw string, matching []policy.Candidate) (sent,
 	return hidden, hide(normal, secrets)
 }
 
-// secretComponents are those of a route's limits.
+// secretComponents are those of a route's limits and exemptions.
 func secretComponents(r *policy.Route) []identity.Component {
-	var all []identity.Component
-	for _, l := range r.Limits {
-		for _, alternative := range l.Identity.Alternatives() {
-			for _, component := range alternative {
-				if component.Secret {
-					all = append(all, component)
-				}
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(r.Components(), func(c identity.Component) bool { return !c.Secret })
 }
 
 // valuesOf are the parameters that a component takes.

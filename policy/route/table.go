@@ -29,8 +29,17 @@ type entry struct {
 	value   int
 }
 
-// Add puts a pattern in. Two patterns that match the same requests are an
-// error that names both.
+// SameError says that two patterns match the same requests.
+type SameError struct {
+	First, Second Pattern
+	Value         int // of the first
+}
+
+func (e *SameError) Error() string {
+	return fmt.Sprintf("%q and %q match the same requests; keep one", e.First, e.Second)
+}
+
+// Add puts a pattern in. The error is a *[SameError].
 func (t *Table) Add(p Pattern, value int) error {
 	end := t.host(p.Host)
 	entries := &end.ends
@@ -51,7 +60,7 @@ func (t *Table) Add(p Pattern, value int) error {
 	}
 	for _, e := range *entries {
 		if e.pattern.Method == p.Method {
-			return fmt.Errorf("%q and %q match the same requests; keep one", e.pattern, p)
+			return &SameError{e.pattern, p, e.value}
 		}
 	}
 	*entries = append(*entries, entry{p, names, value})

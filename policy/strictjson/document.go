@@ -21,7 +21,8 @@ type Document struct {
 // found is a problem whose place is not yet counted out.
 type found struct {
 	Problem
-	offset int
+	offset  int
+	earlier *Node // nil if there is none
 }
 
 // Problem is one thing wrong with a document.
@@ -33,6 +34,9 @@ type Problem struct {
 	// Line and Column count from 1, the column in characters. Both are 0 where
 	// the text that was read is not what anybody wrote.
 	Line, Column int
+	// EarlierLine and EarlierColumn are those of what the value repeats, 0 if it
+	// repeats nothing.
+	EarlierLine, EarlierColumn int
 }
 
 // Error returns the problem on one line.
@@ -41,7 +45,10 @@ func (p Problem) Error() string {
 	if p.Path != "" {
 		text = p.Path + ": " + text
 	}
-	if p.Line > 0 {
+	switch {
+	case p.EarlierLine > 0:
+		text += fmt.Sprintf(" (line %d, column %d, and line %d, column %d)", p.EarlierLine, p.EarlierColumn, p.Line, p.Column)
+	case p.Line > 0:
 		text += fmt.Sprintf(" (line %d, column %d)", p.Line, p.Column)
 	}
 	return text
@@ -61,6 +68,9 @@ func (d *Document) Problems() []Problem {
 	var all []Problem
 	for _, f := range d.problems {
 		f.Line, f.Column = d.place(f.offset)
+		if f.earlier != nil {
+			f.EarlierLine, f.EarlierColumn = f.earlier.NamePlace()
+		}
 		all = append(all, f.Problem)
 	}
 	if d.left > 0 {
@@ -69,13 +79,14 @@ func (d *Document) Problems() []Problem {
 	return all
 }
 
-func (d *Document) add(n *Node, offset int, format string, args []any) {
+// add keeps a problem at an offset; earlier is what n repeats, or nil.
+func (d *Document) add(n *Node, offset int, earlier *Node, format string, args []any) {
 	if d.full() || n.shape() != nil {
 		d.left++
 		return
 	}
 	problem := Problem{Path: n.Path(), Message: fmt.Sprintf(format, args...)}
-	d.problems = append(d.problems, found{problem, offset})
+	d.problems = append(d.problems, found{problem, offset, earlier})
 }
 
 func (d *Document) full() bool { return len(d.problems) == maxProblems }

@@ -66,14 +66,22 @@ func (n *Node) Place() (line, column int) { return n.document.place(n.offset) }
 // NamePlace returns the line and the column of the key before the value.
 func (n *Node) NamePlace() (line, column int) { return n.document.place(n.nameOffset) }
 
+// ShowName returns the key as a message quotes it.
+func (n *Node) ShowName() string { return quote(n.name) }
+
 // Fail reports a problem with the value; the message follows fmt.Sprintf.
 func (n *Node) Fail(format string, args ...any) {
-	n.document.add(n, n.offset, format, args)
+	n.document.add(n, n.offset, nil, format, args)
 }
 
 // FailName reports a problem with the key under which the value stands.
 func (n *Node) FailName(format string, args ...any) {
-	n.document.add(n, n.nameOffset, format, args)
+	n.document.add(n, n.nameOffset, nil, format, args)
+}
+
+// FailAgain reports that the key means the same as an earlier one.
+func (n *Node) FailAgain(earlier *Node, format string, args ...any) {
+	n.document.add(n, n.nameOffset, earlier, format, args)
 }
 
 // Path returns how to reach the value from the root:

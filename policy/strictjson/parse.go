@@ -70,16 +70,16 @@ func (p *parser) object(n *Node) bool {
 	if closed, ok := p.open(n, '}'); closed || !ok {
 		return ok
 	}
-	seen := make(map[string]bool)
+	first := make(map[string]*Node)
 	for {
 		child := &Node{document: p.document, parent: n, nameOffset: p.at}
 		if !p.member(child) {
 			return false
 		}
-		if seen[child.name] {
-			child.FailName("the key occurs twice in its object; keep one")
+		if earlier := first[child.name]; earlier != nil {
+			child.FailAgain(earlier, "the key occurs twice in its object; keep one")
 		} else {
-			seen[child.name] = true
+			first[child.name] = child
 			n.children = append(n.children, child)
 		}
 		if more, ok := p.separator(n, '}'); !more {
@@ -188,6 +188,6 @@ func (p *parser) seen() string {
 
 // fail reports a problem at the current place, in the value n, and returns false.
 func (p *parser) fail(n *Node, format string, args ...any) bool {
-	p.document.add(n, p.at, format, args)
+	p.document.add(n, p.at, nil, format, args)
 	return false
 }

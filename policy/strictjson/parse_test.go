@@ -61,8 +61,8 @@ func TestParseNamesThePlaceOfWhatIsNoJSON(t *testing.T) {
 func TestParseReportsRepeatedKeysAndGoesOn(t *testing.T) {
 	d := Parse([]byte("{\"a\": 1,\n \"b\": {\"x\": 1, \"\\u0078\": 2},\n \"a\": [3]}"))
 	want := []string{
-		`b.x: the key occurs twice in its object; keep one (line 2, column 16)`,
-		`a: the key occurs twice in its object; keep one (line 3, column 2)`,
+		`b.x: the key occurs twice in its object; keep one (line 2, column 8, and line 2, column 16)`,
+		`a: the key occurs twice in its object; keep one (line 1, column 2, and line 3, column 2)`,
 	}
 	if diff := cmp.Diff(want, messages(d)); diff != "" {
 		t.Error(diff)
