@@ -115,6 +115,7 @@ func (e *envoy) check() {
 		e.checkHashKey(p)
 		e.checkCluster(p)
 		e.checkOpTimeout(p)
+		e.checkRedirection(p)
 		if p.manager != nil {
 			e.checkClient(p)
 			e.checkBody(p)

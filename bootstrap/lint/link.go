@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,20 +10,50 @@ import (
 	"routelimit/policy/strictjson"
 )
 
-// checkCluster: the link begins at a cluster.
+// checkCluster: the link begins at a cluster, and goes on at listeners.
 func (e *envoy) checkCluster(p *plugin) {
 	name := p.policy.Redis.Cluster
-	if e.clusters[name] != nil {
-		return
+	if e.clusters[name] == nil && e.holdsAll("cds_config") {
+		e.fail("redis-cluster", p.config, "there is no cluster %q, through which redis.cluster says that Redis is reached; add it, or correct redis.cluster", name)
 	}
+	if e.holdsAll("lds_config") {
+		e.checkListeners(name, 0)
+	}
+}
+
+// holdsAll reports whether the file is a whole configuration to which nothing is
+// added while it runs.
+func (e *envoy) holdsAll(source string) bool {
 	for _, document := range e.documents {
 		dynamic := document.At("dynamic_resources")
-		if isBootstrap(document) && dynamic.At("cds_config") == nil && dynamic.At("ads_config") == nil {
-			e.fail("redis-cluster", p.config, "there is no cluster %q, through which redis.cluster says that Redis is reached; add it, or correct redis.cluster", name)
-			return
+		if isBootstrap(document) && dynamic.At(source) == nil && dynamic.At("ads_config") == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checkListeners looks for the inner listeners that a cluster leads to. Envoy
+// starts without them, and every question to Redis fails.
+func (e *envoy) checkListeners(cluster string, hop int) {
+	if hop == mostHops {
+		return
+	}
+	e.clusters[cluster].At("load_assignment").Walk(func(address *yamltree.Node) {
+		n := address.At("envoy_internal_address", "server_listener_name")
+		if n != nil && !slices.ContainsFunc(e.listeners, func(l *yamltree.Node) bool { return l.At("name").Text() == n.Text() }) {
+			e.fail("internal-listener", n, "there is no listener %q, to which the cluster %q leads; add it, or correct the name", n.Text(), cluster)
+		}
+	})
+	for _, listener := range e.leadsTo(e.clusters[cluster]) {
+		for _, next := range clustersOf(listener) {
+			e.checkListeners(next, hop+1)
 		}
 	}
 }
+
+// leastSpare is what an answer needs beyond op_timeout to come in time.
+const leastSpare = 5 * time.Millisecond
 
 // checkOpTimeout: redis_proxy gives answers in order, so one silent node holds
 // up those of all others for op_timeout.
@@ -30,9 +61,29 @@ func (e *envoy) checkOpTimeout(p *plugin) {
 	for _, proxy := range e.redisProxies(p.policy.Redis.Cluster, 0) {
 		n := proxy.At("settings", "op_timeout")
 		limit := p.policy.Redis.Timeout
-		if opTimeout, ok := duration(n); ok && opTimeout >= limit {
-			e.warn("op-timeout", n, "one silent node of Redis holds up all answers for %s, and requests wait no longer than redis.timeout, %s; write about half of that",
+		if opTimeout, ok := duration(n); ok && opTimeout > limit-leastSpare {
+			e.warn("op-timeout", n, "one silent node of Redis holds up all answers for %s, and requests wait no longer than redis.timeout, %s; write about half of that, or a longer redis.timeout",
 				n.Text(), strictjson.FormatDuration(limit))
+		}
+	}
+}
+
+// checkRedirection: a slot that moves leads to another node.
+func (e *envoy) checkRedirection(p *plugin) {
+	for _, proxy := range e.redisProxies(p.policy.Redis.Cluster, 0) {
+		names := []string{proxy.At("prefix_routes", "catch_all_route", "cluster").Text()}
+		for _, r := range proxy.At("prefix_routes", "routes").Items() {
+			names = append(names, r.At("cluster").Text())
+		}
+		isCluster := func(name string) bool {
+			return e.clusters[name].At("cluster_type", "name").Text() == "envoy.clusters.redis"
+		}
+		at := proxy.At("settings")
+		if n := at.At("enable_redirection"); n != nil {
+			at = n
+		}
+		if slices.ContainsFunc(names, isCluster) && !at.True() {
+			e.warn("redirection", at, "keys of a slot that moves to another node cannot be counted, since redis_proxy does not follow the Cluster there; write enable_redirection: true")
 		}
 	}
 }
@@ -49,13 +100,22 @@ func (e *envoy) redisProxies(cluster string, hop int) []*yamltree.Node {
 	}
 	for _, listener := range e.leadsTo(e.clusters[cluster]) {
 		found = append(found, typed(listener, redisType)...)
-		for _, m := range typed(listener, managerType) {
-			for _, r := range routesOf(m) {
-				found = append(found, e.redisProxies(r.At("route", "cluster").Text(), hop+1)...)
-			}
+		for _, next := range clustersOf(listener) {
+			found = append(found, e.redisProxies(next, hop+1)...)
 		}
 	}
 	return found
+}
+
+// clustersOf are those that the HTTP routes of a listener lead to.
+func clustersOf(listener *yamltree.Node) []string {
+	var names []string
+	for _, m := range typed(listener, managerType) {
+		for _, r := range routesOf(m) {
+			names = append(names, r.At("route", "cluster").Text())
+		}
+	}
+	return names
 }
 
 // leadsTo are the listeners of this Envoy that are a cluster's endpoints.

@@ -28,6 +28,8 @@ type Options struct {
 	// RequireDeclared makes every route of Envoy's an error for which the
 	// policy has only its default.
 	RequireDeclared bool
+	// Note is told what the file does not show; nil: nobody.
+	Note func(text string)
 }
 
 // ErrNothing says that there is nothing in a file to check.
@@ -47,7 +49,9 @@ func File(file []byte, o Options) ([]Finding, error) {
 	case isJSON && len(e.plugins) == 0 && o.RequireDeclared:
 		return nil, ErrNoRoutes
 	case isJSON && len(e.plugins) == 0: // a policy by itself, however broken
-		e.readPolicy(&plugin{placed: bootstrap.Whole(file)})
+		p := &plugin{placed: bootstrap.Whole(file)}
+		e.readPolicy(p)
+		e.noteCluster(p)
 	case errors.As(err, &broken):
 		return []Finding{{Rule: "syntax", Error: true, Line: broken.Line, Column: broken.Column, Text: "not YAML: " + broken.Reason + "; correct it"}}, nil
 	case len(e.limiting()) == 0:
@@ -82,6 +86,16 @@ func (e *envoy) readPolicy(p *plugin) {
 	e.readDeclared(p)
 	for _, f := range advice.Check(parsed, []byte(p.placed.Text), p.declared) {
 		e.addIn(p, f)
+	}
+}
+
+// noteCluster says that nobody has looked for the cluster that a policy names.
+func (e *envoy) noteCluster(p *plugin) {
+	if p.policy == nil || e.options.Note == nil {
+		return
+	}
+	if redis := strictjson.Parse([]byte(p.placed.Text)).Root().Member("redis"); redis != nil && redis.Member("cluster") != nil {
+		e.options.Note(fmt.Sprintf("whether Envoy has the cluster %q of redis.cluster is not known from a policy by itself; check the Envoy configuration", p.policy.Redis.Cluster))
 	}
 }
 

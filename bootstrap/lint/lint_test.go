@@ -70,11 +70,13 @@ func TestTheShippedConfigurationIsClean(t *testing.T) {
 // Each case is the shipped configuration with one thing written otherwise.
 func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 	const (
-		remote   = "          use_remote_address: true\n"
-		hops     = `"client": { "trusted_hops": 1 }`
-		publicAt = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
-		plugin   = "name: routelimit"
-		jwt      = "                  payload_in_metadata: payload # read as metadata:envoy.filters.http.jwt_authn/payload/sub\n"
+		remote       = "          use_remote_address: true\n"
+		hops         = `"client": { "trusted_hops": 1 }`
+		redisCluster = "  - name: redis\n    connect_timeout: 0.025s\n"
+		clusterType  = "    lb_policy: CLUSTER_PROVIDED\n    cluster_type: {name: envoy.clusters.redis}\n"
+		publicAt     = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
+		plugin       = "name: routelimit"
+		jwt          = "                  payload_in_metadata: payload # read as metadata:envoy.filters.http.jwt_authn/payload/sub\n"
 	)
 	for name, c := range map[string]struct {
 		edits []string
@@ -130,6 +132,20 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"a cluster from elsewhere": {[]string{hops, hops + `, "redis": {"cluster": "redis-link"}`, "static_resources:", "dynamic_resources: {cds_config: {path: x}}\nstatic_resources:"}, []string{}},
 		"slow redis_proxy": {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s"},
 			[]string{"warning op-timeout: 0.05s"}},
+		"redis_proxy as slow as can be": {[]string{"op_timeout: 0.025s", "op_timeout: 0.045s"}, []string{}},
+		"redis_proxy hardly faster": {[]string{"op_timeout: 0.025s", "op_timeout: 0.046s"},
+			[]string{"warning op-timeout: 0.046s"}},
+		"gateway that is not there": {[]string{"server_listener_name: routelimit_gateway", "server_listener_name: routelimit_gatway"},
+			[]string{"error internal-listener: routelimit_gatway}}}}]}]"}},
+		"redis_proxy that is not there": {[]string{"server_listener_name: routelimit_redis", "server_listener_name: redis"},
+			[]string{"error internal-listener: redis}}}}]}]"}},
+		"listeners from elsewhere": {[]string{"server_listener_name: routelimit_redis", "server_listener_name: redis",
+			"static_resources:", "dynamic_resources: {lds_config: {path: x}}\nstatic_resources:"}, []string{}},
+		"a Cluster": {[]string{redisCluster, redisCluster + clusterType}, []string{}},
+		"a Cluster that is not followed": {[]string{redisCluster, redisCluster + clusterType, "            enable_redirection: true # to nodes that announce host names, only with dns_cache_config as well\n", ""},
+			[]string{"warning redirection: op_timeout: 0.025s"}},
+		"a Cluster that must not be followed": {[]string{redisCluster, redisCluster + clusterType, "enable_redirection: true", "enable_redirection: false"},
+			[]string{"warning redirection: false"}},
 		"slower policy":           {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s", hops, hops + `, "redis": {"timeout": "60ms"}`}, []string{}},
 		"gateway without timeout": {[]string{"          stream_idle_timeout: 0s\n", ""}, []string{}}, // the route says it as well
 		"idle gateway": {[]string{"          stream_idle_timeout: 0s\n", "", "                  idle_timeout: 0s\n", ""},
@@ -177,6 +193,22 @@ func TestAPolicyByItselfIsChecked(t *testing.T) {
 	want := []string{`warning hash-key-unused: "hash_key_env": "KEY_OF_ANOTHER_MACHINE",`, `warning default-null: "default": null`}
 	if diff := cmp.Diff(want, find(t, text, Options{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatAPolicyByItselfDoesNotShowIsNoted(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"redis": {"cluster": "redis-link"}, "default": null}`: {`whether Envoy has the cluster "redis-link" of redis.cluster is not known from a policy by itself; check the Envoy configuration`},
+		`{"redis": {"timeout": "30ms"}, "default": null}`:       nil,
+		`{"redis": {"cluster": ""}, "default": null}`:           nil,
+	} {
+		var got []string
+		if _, err := File([]byte(text), Options{Env: noEnv, Note: func(note string) { got = append(got, note) }}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
 	}
 }
 

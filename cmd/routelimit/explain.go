@@ -56,7 +56,7 @@ Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy 
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "a header, 'name: value'; may be repeated")
 	flags.StringVarP(&f.data, "data", "d", "", "the body; its type is that of a form, unless a header says otherwise")
 	flags.StringVar(&f.dataFile, "data-file", "", "a file with the body; - is standard input")
-	flags.StringVar(&f.from, "from", "127.0.0.1", "the address that connects to Envoy, with or without a port")
+	flags.StringVar(&f.from, "from", nobodySaid, "the address that connects to Envoy, with or without a port")
 	flags.StringArrayVar(&f.set, "set", nil, "what Envoy or another filter would say: a metadata: or property: source, = and its value;\nmay be repeated")
 	flags.StringVar(&f.envoyRoute, "envoy-route", "", "the name of the route that Envoy chooses, for limits in its metadata")
 	flags.StringVar(&f.redis, "redis", "", "URL of the Redis to be asked what is left, redis://user:password@host:port or unix:///path")
@@ -64,6 +64,9 @@ Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy 
 	cmd.MarkFlagsMutuallyExclusive("data", "data-file")
 	return cmd
 }
+
+// nobodySaid is who connects where --from does not say it.
+const nobodySaid = "127.0.0.1"
 
 func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 	out, stdin := cmd.OutOrStdout(), cmd.InOrStdin()
@@ -85,6 +88,7 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "routelimit: routes of this Envoy carry limits of their own; name the one that it chooses with --envoy-route")
 	}
 	report := explain.Explain(p, request)
+	report.Client.Assumed = !cmd.Flags().Changed("from") && report.Client.Address == nobodySaid
 	var failed error
 	if f.redis != "" {
 		failed = look(cmd.Context(), report, f.redis)

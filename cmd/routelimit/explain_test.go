@@ -203,6 +203,26 @@ func TestExplainLetsTheRequestArriveAsItWould(t *testing.T) {
 	}
 }
 
+func TestExplainSaysWhichAddressItAssumed(t *testing.T) {
+	path := write(t, "policy.json", "{}")
+	for name, c := range map[string]struct {
+		args []string
+		want bool
+	}{
+		"nobody said":       {nil, true},
+		"the same was said": {[]string{"--from", "127.0.0.1"}, false},
+		"Envoy would say":   {[]string{"--set", "property:source.address=203.0.113.7:1"}, false},
+	} {
+		args := append([]string{"GET", "/", "--policy", path}, c.args...)
+		if _, report := explained(t, args...); report.Client.Assumed != c.want {
+			t.Errorf("%s: assumed %v", name, report.Client.Assumed)
+		}
+		if _, out, _ := call(t, append([]string{"explain"}, args...)...); strings.Contains(out, "assumed: --from says who connects") != c.want {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
 func TestExplainTakesTheRouteThatEnvoyChooses(t *testing.T) {
 	text := shippedWith(t, "                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}",
 		"                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}\n"+

@@ -29,7 +29,7 @@ FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].
 Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot be read or holds no policy.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
+			return f.run(cmd, args[0])
 		},
 	}
 	flags := cmd.Flags()
@@ -39,21 +39,24 @@ Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot
 	return cmd
 }
 
-func (f *lintFlags) run(out io.Writer, stdin io.Reader, name string) error {
+func (f *lintFlags) run(cmd *cobra.Command, name string) error {
 	print, ok := lintPrinters[f.output]
 	if !ok {
 		return &failure{exitUsage, fmt.Errorf("--output %q is unknown; write text, json or github", f.output)}
 	}
-	file, err := readFile(name, stdin)
+	file, err := readFile(name, cmd.InOrStdin())
 	if err != nil {
 		return &failure{exitUsage, err}
 	}
-	found, err := lint.File(file, lint.Options{Env: os.LookupEnv, RequireDeclared: f.requireDeclared})
+	found, err := lint.File(file, lint.Options{
+		Env: os.LookupEnv, RequireDeclared: f.requireDeclared,
+		Note: func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "routelimit: %s: %s\n", name, text) },
+	})
 	if err != nil {
 		return &failure{exitUsage, fmt.Errorf("%s: %w", name, err)}
 	}
 	errors, warnings := count(found)
-	print(out, name, found)
+	print(cmd.OutOrStdout(), name, found)
 	if errors > 0 || f.strict && warnings > 0 {
 		return &failure{code: exitFindings}
 	}

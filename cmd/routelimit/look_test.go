@@ -53,7 +53,7 @@ func TestExplainLooksWithoutCharging(t *testing.T) {
 	check(exitFindings, []explain.Left{left(false, 1), left(false, 0)}, []explain.Left{left(true, 10)})
 
 	_, out, _ := call(t, "explain", "GET", "/", "--policy", path, "--from", "203.0.113.7", "--redis", r.URL())
-	for _, want := range []string{"pair: 1 left, more in ", ", would be refused\n", "bucket: 10 left, would pass\n", `outcome    refused: limit "pair" has 1 left`} {
+	for _, want := range []string{"           left 1, more in ", "s: the request would be refused\n", "s: the request would be refused, were it no shadow\n", "           left 10: the request would pass\n", ", decided together with watched\n", `outcome    refused: limit "pair" has 1 left`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, out)
 		}
@@ -101,6 +101,34 @@ func TestExplainAsksTheNodesOfACluster(t *testing.T) {
 			if err != nil || int64(key.Slot) != want {
 				t.Errorf("slot of %s: got %d, want %d, %v", key.Key, key.Slot, want, err)
 			}
+		}
+	}
+}
+
+func TestExplainOfARedisWithAPasswordSaysHowToGiveIt(t *testing.T) {
+	r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+	if err := r.Client().ConfigSet(t.Context(), "requirepass", "hush").Err(); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, "policy.json", looked)
+	for name, url := range map[string]string{"none": "redis://" + r.Addr(), "wrong": "redis://:hushed@" + r.Addr()} {
+		code, _, stderr := call(t, "explain", "GET", "/", "--policy", path, "--redis", url)
+		if code != exitFindings || !strings.Contains(stderr, "write redis://USER:PASSWORD@"+r.Addr()) || strings.Contains(stderr, "hush") {
+			t.Errorf("%s: code %d, stderr %q", name, code, stderr)
+		}
+	}
+	if code, _ := explained(t, "GET", "/", "--policy", path, "--redis", "redis://:hush@"+r.Addr()); code != exitOK {
+		t.Errorf("the right one: code %d", code)
+	}
+}
+
+func TestDurationsAreWrittenAsPeopleDo(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		20 * time.Millisecond: "20ms", 999 * time.Millisecond: "999ms", time.Second: "1s", 59*time.Second + 1: "1m", 5 * time.Minute: "5m",
+		time.Hour + 21*time.Minute + 43*time.Second: "1h21m43s", 365 * 24 * time.Hour: "365d", 25 * time.Hour: "1d1h",
+	} {
+		if got := inWords(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }

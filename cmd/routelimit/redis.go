@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"routelimit/bootstrap"
+	"routelimit/resp"
 	"routelimit/servers"
 )
 
@@ -38,6 +39,11 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 	if err != nil && strings.Contains(err.Error(), "syntax error") { // before Redis 7, INFO takes one section
 		info, err = client.Info(ctx).Result()
 	}
+	if err != nil && isAuth(err) {
+		scheme := map[string]string{"tcp": "redis", "unix": "unix"}[options.Network]
+		return nil, fmt.Errorf("redis at %s wants another user or password: %w; write %s://USER:PASSWORD@%s, without USER for the default one",
+			options.Addr, err, scheme, options.Addr)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redis at %s does not answer: %w; start it, correct --redis or REDIS_URL, or leave both away "+
 			"to have one started", options.Addr, err)
@@ -50,6 +56,8 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 	}
 	return found, nil
 }
+
+func isAuth(err error) bool { return resp.ClassifyError([]byte(err.Error())) == resp.Auth }
 
 // redisOptions reads redis://user:password@host:port, unix:///path or host:port.
 func redisOptions(url string) (*redis.Options, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,18 +17,22 @@ func printReport(out io.Writer, r *explain.Report) {
 	fmt.Fprintf(out, "request    %s %s%s\n", visible(r.Method), visible(r.Host), visible(r.Path))
 	fmt.Fprintf(out, "path       %s\n", visible(r.Normalised))
 	printRoute(out, r.Route)
-	address := r.Client.Address
+	printClient(out, r.Client)
+	for _, l := range r.Limits {
+		printLimit(out, l, r.Keys)
+	}
+	fmt.Fprintf(out, "\noutcome    %s: %s\n", r.Outcome, r.Why)
+}
+
+func printClient(out io.Writer, c explain.Client) {
+	address := c.Address
 	if address == "" {
 		address = "unknown"
 	}
-	fmt.Fprintf(out, "client     %s, from %s\n", address, r.Client.From)
-	for _, l := range r.Limits {
-		printLimit(out, l)
+	fmt.Fprintf(out, "client     %s, from %s\n", address, c.From)
+	if c.Assumed {
+		fmt.Fprintln(out, "           assumed: --from says who connects; of a client on its own machine Envoy may see that machine's address")
 	}
-	for _, k := range r.Keys {
-		printKey(out, k)
-	}
-	fmt.Fprintf(out, "\noutcome    %s: %s\n", r.Outcome, r.Why)
 }
 
 // visible writes out what a terminal would take for a command.
@@ -51,7 +56,7 @@ func printRoute(out io.Writer, r *explain.Route) {
 	}
 }
 
-func printLimit(out io.Writer, l explain.Limit) {
+func printLimit(out io.Writer, l explain.Limit, keys []explain.Key) {
 	fmt.Fprintf(out, "\nlimit      %s: %s, for %s", l.Name, l.Terms, l.Identity)
 	if l.Cost != 1 {
 		fmt.Fprintf(out, ", a request costs %d", l.Cost)
@@ -77,7 +82,11 @@ func printLimit(out io.Writer, l explain.Limit) {
 	if last := l.Tried[len(l.Tried)-1]; !last.Present {
 		fmt.Fprintf(out, "           nothing of it is present, so %s\n", fallback(l.Used))
 	}
-	fmt.Fprintf(out, "           key %s\n", l.Key)
+	for _, k := range keys {
+		if k.Key == l.Key {
+			printKey(out, l, k)
+		}
+	}
 }
 
 func joined(from, why string) string {
@@ -95,14 +104,25 @@ func fallback(used string) string {
 	return "one count for all such callers stands in"
 }
 
-func printKey(out io.Writer, k explain.Key) {
-	fmt.Fprintf(out, "\nkey        %s\n           slot %d, one call decides %s\n", k.Key, k.Slot, strings.Join(k.Limits, ", "))
+// printKey writes where a limit counts, with which others, and what is left of it.
+func printKey(out io.Writer, l explain.Limit, k explain.Key) {
+	fmt.Fprintf(out, "           key %s\n           slot %d", k.Key, k.Slot)
+	if others := slices.DeleteFunc(slices.Clone(k.Limits), func(name string) bool { return name == l.Name }); len(others) > 0 {
+		fmt.Fprintf(out, ", decided together with %s", strings.Join(others, ", "))
+	}
+	fmt.Fprintln(out)
 	for i, left := range k.Left {
+		if k.Limits[i] != l.Name {
+			continue
+		}
 		verdict := "would pass"
-		if !left.Passes {
+		switch {
+		case !left.Passes && l.Shadow:
+			verdict = "would be refused, were it no shadow"
+		case !left.Passes:
 			verdict = "would be refused"
 		}
-		fmt.Fprintf(out, "           %s: %d left%s, %s\n", k.Limits[i], left.Remaining, reset(left), verdict)
+		fmt.Fprintf(out, "           left %d%s: the request %s\n", left.Remaining, reset(left), verdict)
 	}
 }
 
@@ -111,5 +131,23 @@ func reset(left explain.Left) string {
 	if left.ResetMS == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", more in %s", (time.Duration(left.ResetMS) * time.Millisecond).Round(time.Millisecond))
+	return ", more in " + inWords(time.Duration(left.ResetMS)*time.Millisecond)
+}
+
+// inWords is a duration as people write it, in seconds from one second on: 1h5m, 59s, 20ms.
+func inWords(d time.Duration) string {
+	if d >= time.Second {
+		d = (d + time.Second - 1).Truncate(time.Second)
+	}
+	text := ""
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}} {
+		if n := d / unit.size; n > 0 {
+			text += strconv.FormatInt(int64(n), 10) + unit.name
+			d %= unit.size
+		}
+	}
+	return text
 }

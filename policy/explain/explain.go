@@ -41,6 +41,7 @@ const (
 type Client struct {
 	Address string `json:"address"` // "": there is none
 	From    string `json:"from"`
+	Assumed bool   `json:"assumed"` // nobody said who connects
 }
 
 // Route is the route that won.
@@ -122,7 +123,7 @@ func Explain(p *policy.Policy, r Request) *Report {
 	route := find(p, r, method, host, path, &matched)
 	request := &identity.Request{Attrs: r.Attributes, Body: r.Body, Params: matched.Params}
 	client := p.Definitions().TraceClient(request)
-	report.Client = Client{client.Address, client.From}
+	report.Client = Client{Address: client.Address, From: client.From}
 
 	matching := p.Candidates(method, host, path)
 	if r.Route != nil {
