@@ -159,6 +159,6 @@ func (l *logs) linkClosed(code uint32, text string) {
 
 func (l *logs) badMetadata(err error) {
 	l.warn("route metadata", func() string {
-		return "the limits in an Envoy route's metadata are refused, the configuration's routes and default apply: " + err.Error()
+		return "the limits in an Envoy route's metadata are refused; correct them; until then the configuration's routes and default apply, and where those set no limit, requests get 503: " + err.Error()
 	})
 }

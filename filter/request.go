@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,12 +128,14 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return shim.Continue
 	}
 	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
-	r.findRoute(h)
+	unreadable := r.findRoute(h)
 	panicAt("headers")
 	caller := p.newCaller(h)
 	switch {
 	case r.route == nil && p.policy.RefuseUndeclared:
 		return r.act(r.refuseUndeclared(), shim.Continue)
+	case unreadable && p.policy.Mode == policy.Enforce && !limits(r.route):
+		return r.act(r.refuseUnreadable(), shim.Continue)
 	case r.route == nil || len(r.route.Limits) == 0:
 		return shim.Continue
 	case r.route.IsExempt(caller):
@@ -155,6 +158,9 @@ func (p *plugin) newCaller(h *head) *identity.Request {
 	return &p.caller
 }
 
+// limits reports whether a route may refuse requests.
+func limits(r *policy.Route) bool { return r != nil && slices.ContainsFunc(r.Limits, enforced) }
+
 // missingBody is what is known of the body of a request that is not held: that
 // it has none, or that there is one which was not read.
 func (r *request) missingBody(end bool) *identity.Body {
@@ -165,15 +171,18 @@ func (r *request) missingBody(end bool) *identity.Body {
 }
 
 // findRoute sets the route of the request: what Envoy's own route declares, or
-// else what the configuration says of the path.
-func (r *request) findRoute(h *head) {
+// else what the configuration says of the path. It reports a declaration that
+// cannot be read.
+func (r *request) findRoute(h *head) (unreadable bool) {
 	p := r.plugin
-	if route, ok := p.routes.find(p); ok {
-		r.route, r.fromEnvoy = route, true
-		route.Capture(h.path, &p.matched)
-		return
+	found := p.routes.find(p)
+	if found.route != nil {
+		r.route, r.fromEnvoy = found.route, true
+		r.route.Capture(h.path, &p.matched)
+		return false
 	}
 	r.route = p.policy.Match(h.method, h.host, h.path, &p.matched)
+	return found.bad
 }
 
 // findParams makes the path's parameters available once more.

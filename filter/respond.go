@@ -114,6 +114,15 @@ func (r *request) answerUnavailable(failure string) outcome {
 	return answered
 }
 
+// refuseUnreadable answers 503 where limits were declared that cannot be read,
+// and nothing else limits the request: a mistake must not lift all limits.
+func (r *request) refuseUnreadable() outcome {
+	r.plugin.metrics.route("unreadable").unavailable.Add(1)
+	shim.SetFilterState(stateOutcome, "unavailable")
+	r.send(r.plugin.policy.Answer.Unavailable(r.kind), "routelimit_unavailable{route_metadata}")
+	return answered
+}
+
 // refuseUndeclared answers 404 to what no declared route covers.
 func (r *request) refuseUndeclared() outcome {
 	r.plugin.metrics.route("undeclared").refused.Add(1)

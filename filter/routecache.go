@@ -11,9 +11,15 @@ import (
 // metadata's bytes: a route may keep its name and change its content, without
 // any other sign.
 type routeCache struct {
-	last  string
-	route *policy.Route
-	known map[string]*policy.Route
+	last     string
+	declared declared
+	known    map[string]declared
+}
+
+// declared is what one route's metadata says.
+type declared struct {
+	route *policy.Route // nil: nothing that can be read
+	bad   bool          // something that cannot be read
 }
 
 // maxRoutes bounds the cache. Equal content has a few encodings, and updates
@@ -22,32 +28,33 @@ const maxRoutes = 16384
 
 const routeMetadata = "xds\x00route_metadata"
 
-// find returns the limits that the route of the current request declares.
-func (c *routeCache) find(p *plugin) (route *policy.Route, ok bool) {
+// find returns what the route of the current request declares.
+func (c *routeCache) find(p *plugin) declared {
 	raw, ok := shim.Property(routeMetadata)
 	if !ok || len(raw) == 0 {
-		return nil, false
+		return declared{}
 	}
 	if string(raw) != c.last {
-		c.last, c.route = c.lookUp(p, raw)
+		c.last, c.declared = c.lookUp(p, raw)
 	}
-	return c.route, c.route != nil
+	return c.declared
 }
 
-func (c *routeCache) lookUp(p *plugin, raw []byte) (key string, route *policy.Route) {
+func (c *routeCache) lookUp(p *plugin, raw []byte) (key string, found declared) {
 	key = string(raw)
-	if route, ok := c.known[key]; ok {
-		return key, route
+	if found, ok := c.known[key]; ok {
+		return key, found
 	}
 	route, err := p.policy.FromRouteMetadata([]byte(key))
+	found.route = route
 	if err != nil {
 		p.metrics.badMetadata.Add(1)
 		p.logs.badMetadata(err)
-		route = nil
+		found = declared{bad: true}
 	}
 	if c.known == nil || len(c.known) >= maxRoutes {
-		c.known = map[string]*policy.Route{}
+		c.known = map[string]declared{}
 	}
-	c.known[key] = route
-	return key, route
+	c.known[key] = found
+	return key, found
 }

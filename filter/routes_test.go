@@ -243,6 +243,43 @@ func TestBadRouteMetadataIsCountedAndLoggedOnce(t *testing.T) {
 	}
 }
 
+// A declaration that cannot be read does not lift all limits: where nothing else
+// limits the request it is refused, but where nothing may be refused.
+func TestBadRouteMetadataNeverLeavesARouteUnlimited(t *testing.T) {
+	bad := metadata(t, map[string]string{"routelimit": `{"route": "GET /a", "identity": "ip", "limt": 1, "window": "1m"}`})
+	other := metadata(t, map[string]string{"other.filter": `{"a": 1}`})
+	const limited = `{"identity": "ip", "limit": 5, "window": "1m"}`
+	for name, c := range map[string]struct{ policy, want string }{
+		"no configuration":         {`{}`, "503"},
+		"default null":             {`{"default": null}`, "503"},
+		"an unlimited default":     {`{"default": {"limits": []}}`, "503"},
+		"an unlimited route":       {`{"routes": {"GET /a": {"limits": []}}, "default": ` + limited + `}`, "503"},
+		"a shadow":                 {`{"default": {"identity": "ip", "limit": 5, "window": "1m", "shadow": true}}`, "503"},
+		"a default":                {`{"default": ` + limited + `}`, "passed"},
+		"a route":                  {`{"routes": {"GET /a": ` + limited + `}, "default": null}`, "passed"},
+		"undeclared is refused":    {`{"undeclared": "refuse"}`, "404"},
+		"nothing may be refused":   {`{"mode": "shadow", "default": null}`, "passed"},
+		"nothing at all may occur": {`{"mode": "off", "default": null}`, "passed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := onRedis(t, c.policy)
+			s := r.on(bad, "/a")
+			r.want(c.want, s)
+			unavailable := uint64(0)
+			if c.want == "503" {
+				unavailable = 1
+				if got := s.LocalReply(); string(got.Body) != `{"error":"rate_limiter_unavailable"}` || got.Details != "routelimit_unavailable{route_metadata}" {
+					t.Errorf("%q, details %q", got.Body, got.Details)
+				}
+			}
+			r.wantCounter(unavailable, r.requests("unreadable", "", "unavailable"), "unavailable")
+			if c.want != "404" {
+				r.want("passed", r.on(other, "/a"), "another route of Envoy's")
+			}
+		})
+	}
+}
+
 func TestRouteMetadataWithABodyIdentity(t *testing.T) {
 	r := onRedis(t, `{"identities": {"username": {"from": "body:username"}, "id": {"from": "path:id"}}, "routes": {}, "default": null}`)
 	m := metadata(t, map[string]string{"routelimit": `{"route": "POST /m/:id", "identity": "username+id", "limit": 1, "window": "1m"}`})

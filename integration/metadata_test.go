@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -11,19 +12,26 @@ import (
 var byRoutes = listen("by_routes", `{
 	"identities": {"account": {"from": "path:id"}, "username": {"from": "body:username", "fold": true, "secret": true}},
 	"routes": {"GET /accounts/:id": {"identity": "all", "limit": 1000, "window": "24h"}},
-	"default": {"identity": "all", "limit": 500, "window": "24h", "on_error": "closed"}}`,
-	func(manager tree) {
-		delete(manager, "route_config")
-		manager["rds"] = tree{"route_config_name": "by_routes", "config_source": fromFile(routesFile)}
-	})
+	"default": {"identity": "all", "limit": 500, "window": "24h", "on_error": "closed"}}`, routesFromFile)
 
-// routesWith are Envoy's routes as an operator writes them. The limit of an account is to be filled in.
+// declaredOnly and bare have the same routes, and nothing beside what those declare.
+var (
+	declaredOnly = listen("declared_only", `{"undeclared": "refuse"}`, routesFromFile)
+	bare         = listen("bare", `{"default": null}`, routesFromFile)
+)
+
+func routesFromFile(manager tree) {
+	delete(manager, "route_config")
+	manager["rds"] = tree{"route_config_name": "by_routes", "config_source": fromFile(routesFile)}
+}
+
+// routesWith are Envoy's routes as an operator writes them. More routes, and the limit of an account, are to be filled in.
 const routesWith = `
 name: by_routes
 virtual_hosts:
 - name: all
   domains: ["*"]
-  routes:
+  routes:%s
   - match: {prefix: /accounts/}
     route: {cluster: upstream}
     metadata:
@@ -54,11 +62,15 @@ virtual_hosts:
     route: {cluster: upstream}
 `
 
-// publishRoutes gives Envoy its routes and waits until the worker that serves the client has them.
-func publishRoutes(t *testing.T, c *client, limit int) {
+// publishRoutes gives Envoy its routes, and more before them, and waits until the worker that serves the client has them.
+func publishRoutes(t *testing.T, c *client, limit int, more ...string) {
 	t.Helper()
+	lines := ""
+	for _, route := range more {
+		lines += "\n  - " + route
+	}
 	var routes tree
-	if err := yaml.Unmarshal(fmt.Appendf(nil, routesWith, limit, limit), &routes); err != nil {
+	if err := yaml.Unmarshal(fmt.Appendf(nil, routesWith, lines, limit, limit), &routes); err != nil {
 		t.Fatal(err)
 	}
 	routes["@type"] = routesType
@@ -117,5 +129,63 @@ func TestMetadataRoutesStandBesideTheConfigurations(t *testing.T) {
 	checkPassed(t, c.get("/broken"), 500, 498)
 	if total(t, e, "routelimit_route_metadata_refused_total{}") == refused || logged(e, before, `metadata.routelimit.limit: "many"`) != 1 {
 		t.Errorf("neither counted nor logged: %s", e.Log()[before:])
+	}
+}
+
+// TestMetadataIsReadOnceForARouteAndNotForARequest counts a declaration that cannot be read, each time that it is read.
+func TestMetadataIsReadOnceForARouteAndNotForARequest(t *testing.T) {
+	e := fresh(t)
+	c := dial(t, e, byRoutes, "") // one connection, so one worker
+	publishRoutes(t, c, 3)
+	c.get("/broken")
+	read := total(t, e, "routelimit_route_metadata_refused_total{}")
+	for range 50 {
+		c.get("/broken")
+		c.get("/accounts/7") // another declaration in between
+	}
+	if n := total(t, e, "routelimit_route_metadata_refused_total{}") - read; read == 0 || n != 0 {
+		t.Errorf("read %d times, and %d times more in 100 requests", read, n)
+	}
+}
+
+func TestUndeclaredRoutesAreRefusedUntilEnvoysRoutesDeclareThem(t *testing.T) {
+	e := fresh(t)
+	c := dial(t, e, declaredOnly, "")
+	publishRoutes(t, c, 3)
+	if a := c.get("/added"); a.status != http.StatusNotFound || a.body != `{"error":"undeclared_route"}` {
+		t.Errorf("not declared: status %d %s", a.status, a.body)
+	}
+	if a := c.get("/broken"); a.status != http.StatusNotFound {
+		t.Errorf("declared so that nobody can read it: status %d %s", a.status, a.body)
+	}
+	if a := c.get("/free"); a.status != http.StatusOK {
+		t.Errorf("declared without limits: status %d %s", a.status, a.body)
+	}
+	if n := upstream.get(t).Started(); n != 1 {
+		t.Errorf("the upstream saw %d requests, want 1", n)
+	}
+	publishRoutes(t, c, 4, "{match: {path: /added}, route: {cluster: upstream}, metadata: {filter_metadata: {routelimit: "+
+		"{route: GET /added, identity: all, limit: 1, window: 24h, on_error: closed}}}}")
+	if err := differ(passThenRefuse(1, 2), statuses(2, func(int) answer { return c.get("/added") })); err != nil {
+		t.Errorf("declared by an update: %v", err)
+	}
+}
+
+func TestADeclarationThatCannotBeReadShutsARouteThatNothingElseLimits(t *testing.T) {
+	e := fresh(t)
+	c := dial(t, e, bare, "")
+	publishRoutes(t, c, 3)
+	a := c.get("/broken")
+	checkUnavailable(t, a)
+	if n := upstream.get(t).Started(); n != 0 {
+		t.Errorf("the upstream saw %d requests", n)
+	}
+	if a := c.get("/other"); a.status != http.StatusOK {
+		t.Errorf("a route that declares nothing: status %d %s", a.status, a.body)
+	}
+	publishRoutes(t, c, 4, "{match: {path: /broken}, route: {cluster: upstream}, metadata: {filter_metadata: {routelimit: "+
+		"{route: GET /broken, identity: all, limit: 1, window: 24h, on_error: closed}}}}")
+	if err := differ(passThenRefuse(1, 2), statuses(2, func(int) answer { return c.get("/broken") })); err != nil {
+		t.Errorf("repaired by an update: %v", err)
 	}
 }
