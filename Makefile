@@ -21,6 +21,11 @@ test: build
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./shim/... ./filter/...
 	$(GO) test -timeout 30m ./...
 
+## test-matrix: the integration tests on every Envoy that can be fetched, and a table of what came of them
+.PHONY: test-matrix
+test-matrix: build
+	$(GO) run ./integration/matrix
+
 ## build: the module and the program, into build/
 .PHONY: build
 build: $(WASM) $(PROGRAM)
@@ -57,4 +62,4 @@ clean:
 ## help: this list
 .PHONY: help
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-11s %s\n", $$1, $$2 }'
