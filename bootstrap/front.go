@@ -3,16 +3,23 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
-const managerFilter = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+const (
+	managerFilter   = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+	xffDetection    = "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig"
+	headerDetection = "envoy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig"
+)
 
 // Front is what Envoy does with a request before the filter sees it, and the routes that it may choose.
 type Front struct {
 	UseRemoteAddress bool
 	SkipAppend       bool // skip_xff_append
 	TrustedHops      int  // xff_num_trusted_hops
-	Carried          []Carried
+	// ClientHeader is in lower case the header in which original_ip_detection.custom_header finds the client; "" if there is none.
+	ClientHeader string
+	Carried      []Carried
 }
 
 // Carried is a route of Envoy's that carries limits in its metadata.
@@ -38,9 +45,23 @@ func (c *Config) Front() (Front, bool, error) {
 		front.UseRemoteAddress = entry(m, "use_remote_address") == true
 		front.SkipAppend = entry(m, "skip_xff_append") == true
 		front.TrustedHops = number(entry(m, "xff_num_trusted_hops"))
+		front.detect(items(m["original_ip_detection_extensions"]))
 		front.Carried, err = carried(m)
 	})
 	return front, found, err
+}
+
+// detect reads the extensions by which Envoy finds the client where use_remote_address is false.
+func (f *Front) detect(extensions []any) {
+	for _, extension := range extensions {
+		typed, _ := entry(extension, "typed_config").(map[string]any)
+		switch {
+		case isType(typed, xffDetection):
+			f.TrustedHops = number(typed["xff_num_trusted_hops"])
+		case isType(typed, headerDetection):
+			f.ClientHeader = strings.ToLower(text(typed, "header_name"))
+		}
+	}
 }
 
 // loads says whether a connection manager has the plugin of that configuration.

@@ -46,3 +46,23 @@ func TestFrontIsMissingWhereNoManagerIsInTheFile(t *testing.T) {
 		t.Errorf("%+v, %v, %v", got, ok, err)
 	}
 }
+
+func TestFrontKnowsHowEnvoyFindsTheClient(t *testing.T) {
+	extension := func(kind, fields string) string {
+		return "original_ip_detection_extensions: [{name: x, typed_config: {\"@type\": t/envoy.extensions.http.original_ip_detection." + kind + ", " + fields + "}}]"
+	}
+	for settings, want := range map[string]Front{
+		extension("xff.v3.XffConfig", "xff_num_trusted_hops: 2"):                            {TrustedHops: 2},
+		extension("custom_header.v3.CustomHeaderConfig", "header_name: X-Client-Ip"):        {ClientHeader: "x-client-ip"},
+		extension("custom_header.v3.CustomHeaderConfig", "common_tls_context: {a: {b: c}}"): {},
+	} {
+		c, err := Parse([]byte("managers:" + front(settings, "", `{"mode": "off"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := c.Front()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", settings, err, diff)
+		}
+	}
+}

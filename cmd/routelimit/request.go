@@ -167,6 +167,11 @@ func (a *attributes) arrive(from string, front *bootstrap.Front) error {
 			a.properties["source\x00address"] = netip.AddrPortFrom(address, 0).String()
 		}
 	}
+	if named, ok := a.Header(front.ClientHeader, 0); ok && front.ClientHeader != "" {
+		if address, err := netip.ParseAddr(named); err == nil {
+			a.properties["source\x00address"] = netip.AddrPortFrom(address, 0).String()
+		}
+	}
 	if front.UseRemoteAddress && !front.SkipAppend {
 		a.headers = append(a.headers, [2]string{"x-forwarded-for", peer.Addr().String()})
 	}
