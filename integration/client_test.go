@@ -23,6 +23,7 @@ type client struct {
 	t    testing.TB
 	addr string
 	from net.Dialer
+	tls  bool
 	http *http.Client
 }
 
@@ -75,7 +76,11 @@ func (c *client) stream(ctx context.Context, method, path string, body io.Reader
 	if length == 0 {
 		body = http.NoBody
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.addr+path, body)
+	scheme := "http://"
+	if c.tls {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(ctx, method, scheme+c.addr+path, body)
 	if err != nil {
 		return answer{}, err
 	}

@@ -17,6 +17,7 @@ type place struct {
 	name   string
 	policy string             // JSON; "": envoy.yaml's
 	change func(manager tree) // of the HTTP connection manager; nil: none
+	socket tree               // the transport socket; nil: plain text
 }
 
 // places are what listen was called for.
@@ -114,6 +115,9 @@ func (p *place) listener(c *bootstrap.Config) (tree, error) {
 	}
 	if p.change != nil {
 		p.change(manager)
+	}
+	if p.socket != nil {
+		l["filter_chains"].([]any)[0].(tree)["transport_socket"] = p.socket
 	}
 	return l, nil
 }
