@@ -64,8 +64,28 @@ func publishListener(t *testing.T, p *place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l["@type"] = listenerType
-	if err := publish(listenersFile, l); err != nil {
+	publishTree(t, l)
+}
+
+// publishText gives Envoy a listener whose plugin has that text for a configuration, whatever it is.
+func publishText(t *testing.T, name, text string) {
+	t.Helper()
+	c, err := configuration(upstream.get(t).Addr(), func(*bootstrap.Config) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := (&place{name: name}).listener(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pluginOf(managerOf(l))["value"] = text
+	publishTree(t, l)
+}
+
+func publishTree(t *testing.T, listener tree) {
+	t.Helper()
+	listener["@type"] = listenerType
+	if err := publish(listenersFile, listener); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"routelimit/bootstrap"
@@ -129,28 +130,29 @@ func managerOf(listener tree) tree {
 
 // setPolicy puts a policy on the patient link and into a connection manager. An empty text stands for the manager's own.
 func setPolicy(manager tree, text string) error {
-	for _, f := range manager["http_filters"].([]any) {
-		if f.(tree)["name"] != "routelimit" {
-			continue
-		}
-		configuration := f.(tree)["typed_config"].(tree)["config"].(tree)["configuration"].(tree)
-		if text == "" {
-			text = configuration["value"].(string)
-		}
-		var policy tree
-		if err := json.Unmarshal([]byte(text), &policy); err != nil {
-			return err
-		}
-		redis := tree{"cluster": patient["routelimit"], "timeout": "10s"}
-		if own, ok := policy["redis"].(tree); ok {
-			maps.Copy(redis, own)
-		}
-		policy["redis"] = redis
-		raw, err := json.Marshal(policy)
-		configuration["value"] = string(raw)
+	configuration := pluginOf(manager)
+	if text == "" {
+		text = configuration["value"].(string)
+	}
+	var policy tree
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
 		return err
 	}
-	return fmt.Errorf("the listener has no filter routelimit")
+	redis := tree{"cluster": patient["routelimit"], "timeout": "10s"}
+	if own, ok := policy["redis"].(tree); ok {
+		maps.Copy(redis, own)
+	}
+	policy["redis"] = redis
+	raw, err := json.Marshal(policy)
+	configuration["value"] = string(raw)
+	return err
+}
+
+// pluginOf is the configuration of the filter routelimit in a connection manager, which has one.
+func pluginOf(manager tree) tree {
+	filters := manager["http_filters"].([]any)
+	i := slices.IndexFunc(filters, func(f any) bool { return f.(tree)["name"] == "routelimit" })
+	return filters[i].(tree)["typed_config"].(tree)["config"].(tree)["configuration"].(tree)
 }
 
 // patient are the names of the patient link's listeners and clusters, by those of the link that they are copied from.
