@@ -388,3 +388,34 @@ func TestG32_AChangedLimitTakesEffectAtOnce(t *testing.T) {
 	r.advance(time.Hour)
 	update(`"limit": 21, "window": "1h"`, 22, 21)
 }
+
+// The most specific template wins in whatever order they are written, at every
+// start of the plugin.
+func TestG12_SixOrdersAndFiftyStartsGiveOneRoute(t *testing.T) {
+	routes := []string{
+		`"GET /users/:id": {"identity": "ip", "limit": 100, "window": "1m"}`,
+		`"GET /users/me": {"identity": "ip", "limit": 2, "window": "1m"}`,
+		`"GET /users/*": {"identity": "ip", "limit": 50, "window": "1m"}`,
+	}
+	r := onRedis(t, `{}`)
+	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		policy := fmt.Sprintf(`{"routes": {%s, %s, %s}, "default": null}`, routes[order[0]], routes[order[1]], routes[order[2]])
+		for start := range 50 {
+			if err := r.db.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			old := r.plugin
+			r.plugin = r.configure(policy)
+			old.Close()
+			for i, want := range []string{"passed", "passed", "429"} {
+				r.want(want, r.get("/users/me"), "order", order, "start", start, "request", i)
+			}
+			r.want("passed", r.get("/users/7"))
+			r.want("passed", r.get("/users/7/posts"))
+			want := []string{"rl:{GET:/users/*|ip:203.0.113.7}", "rl:{GET:/users/:id|ip:203.0.113.7}", "rl:{GET:/users/me|ip:203.0.113.7}"}
+			if diff := cmp.Diff(want, r.keys()); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+	}
+}
