@@ -174,13 +174,17 @@ func checkRoute(t *testing.T, r *Route) {
 	}
 }
 
-func BenchmarkParse5000Routes(b *testing.B) {
-	raw := manyRoutes(5000)
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse(raw, noEnv); err != nil {
-			b.Fatal(err)
-		}
+func BenchmarkParse(b *testing.B) {
+	for _, n := range []int{10, 5000} {
+		b.Run(fmt.Sprintf("routes=%d", n), func(b *testing.B) {
+			raw := manyRoutes(n)
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse(raw, noEnv); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

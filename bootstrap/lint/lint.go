@@ -41,9 +41,13 @@ var ErrNoRoutes = errors.New("it is a policy by itself, without Envoy's routes; 
 
 // File returns the findings in a file, in its order.
 func File(file []byte, o Options) ([]Finding, error) {
-	documents, err := yamltree.Parse(file)
-	var broken *yamltree.SyntaxError
 	isJSON := bytes.HasPrefix(bytes.TrimSpace(file), []byte("{"))
+	var documents []*yamltree.Node
+	var err error
+	if !isJSON || bytes.Contains(file, []byte("@type")) { // what has none is no Envoy configuration, and may be large
+		documents, err = yamltree.Parse(file)
+	}
+	var broken *yamltree.SyntaxError
 	e := newEnvoy(file, documents, o)
 	switch {
 	case isJSON && len(e.plugins) == 0 && o.RequireDeclared:

@@ -278,21 +278,44 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
+// BenchmarkMatch is normalising and matching one path, over templates of some
+// segments, of which every second is a parameter.
 func BenchmarkMatch(b *testing.B) {
-	for _, routes := range []int{10, 10_000} {
-		b.Run(fmt.Sprint(routes), func(b *testing.B) {
-			table := new(Table)
-			for i := range routes {
-				p, _ := plain.ParsePattern(fmt.Sprintf("GET /api/v%d/:x/items/*", i))
-				if err := table.Add(p, i); err != nil {
-					b.Fatal(err)
+	for _, segments := range []int{3, 12, 48} {
+		for _, routes := range []int{10, 10_000} {
+			b.Run(fmt.Sprintf("segments=%d/routes=%d", segments, routes), func(b *testing.B) {
+				table := new(Table)
+				for i := range routes {
+					p, err := plain.ParsePattern("GET " + benchPath(i, segments, ":p%d"))
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := table.Add(p, i); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			path, params := []byte("/api/v7/q/items/1/2"), []Param{}
-			b.ReportAllocs()
-			for b.Loop() {
-				table.Match("GET", "api.example.com", path, &params)
-			}
-		})
+				raw, path, params := benchPath(7, segments, "x%d"), make([]byte, 0, 512), make([]Param, 0, 32)
+				b.ReportAllocs()
+				for b.Loop() {
+					path = plain.Normalize(path[:0], raw)
+					if value, ok := table.Match("GET", "api.example.com", path, &params); !ok || value != 7 {
+						b.Fatal(value, ok)
+					}
+				}
+			})
+		}
 	}
+}
+
+// benchPath is a path under /v7 of some segments, every second from the format.
+func benchPath(i, segments int, format string) string {
+	path := fmt.Sprintf("/v%d", i)
+	for n := 1; n < segments; n++ {
+		if n%2 == 1 {
+			path += "/" + fmt.Sprintf(format, n)
+		} else {
+			path += "/items"
+		}
+	}
+	return path
 }
