@@ -319,3 +319,34 @@ func benchPath(i, segments int, format string) string {
 	}
 	return path
 }
+
+// BenchmarkMatchOfOverlappingTemplates is the worst that templates can do: at
+// every one of 12 segments a fixed one and a parameter, in all combinations, and
+// a path that leads through all of them to nothing.
+func BenchmarkMatchOfOverlappingTemplates(b *testing.B) {
+	const segments = 12
+	table := new(Table)
+	for i := range 1 << segments {
+		path := ""
+		for n := range segments {
+			if i>>n&1 == 0 {
+				path += "/a"
+			} else {
+				path += fmt.Sprintf("/:p%d", n)
+			}
+		}
+		p, err := plain.ParsePattern("GET " + path + "/end")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := table.Add(p, i); err != nil {
+			b.Fatal(err)
+		}
+	}
+	path, params := []byte(strings.Repeat("/a", segments)+"/x"), make([]Param, 0, 32)
+	for b.Loop() {
+		if _, ok := table.Match("GET", "", path, &params); ok {
+			b.Fatal("it matches")
+		}
+	}
+}
