@@ -99,12 +99,20 @@ func (b *Toolbox) fetched(ctx context.Context, t tool, version string) (string, 
 		if w.version == version {
 			path, err := b.install(ctx, t, w)
 			if err != nil {
-				return "", fmt.Errorf("%w, or set %s= to the path of a %s server", err, t.variable, t.name)
+				return "", fmt.Errorf("%w, or set %s= to the path of %s server", err, t.variable, t.article())
 			}
 			return path, nil
 		}
 	}
 	return "", fmt.Errorf("%s %s cannot be fetched; choose one of %s", t.name, version, strings.Join(t.versions(), ", "))
+}
+
+// article is the name with its article: an Envoy, a Redis.
+func (t tool) article() string {
+	if strings.HasPrefix(t.name, "E") {
+		return "an " + t.name
+	}
+	return "a " + t.name
 }
 
 func (t tool) versions() []string {
@@ -119,13 +127,13 @@ func (t tool) versions() []string {
 func (t tool) check(ctx context.Context, path, origin string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("%s cannot be run: %w; set %s= to the path of a %s server, version %s or newer",
-			origin, err, t.variable, t.name, t.oldest)
+		return "", fmt.Errorf("%s cannot be run: %w; set %s= to the path of %s server, version %s or newer",
+			origin, err, t.variable, t.article(), t.oldest)
 	}
 	version := versionIn(string(out))
 	if version == "" || olderThan(version, t.oldest) {
-		return "", fmt.Errorf("%s is version %q; set %s= to the path of a %s server, version %s or newer",
-			origin, version, t.variable, t.name, t.oldest)
+		return "", fmt.Errorf("%s is version %q; set %s= to the path of %s server, version %s or newer",
+			origin, version, t.variable, t.article(), t.oldest)
 	}
 	return path, nil
 }

@@ -62,7 +62,7 @@ func TestToolboxFindsValkeyOnPath(t *testing.T) {
 func TestToolboxRefusesWhatCannotWork(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ given, want string }{
-		"missing":    {filepath.Join(dir, "no-envoy"), "cannot be run"},
+		"missing":    {filepath.Join(dir, "no-envoy"), "to the path of an Envoy server, version"},
 		"too old":    {script(t, dir, "old", oldEnvoy), `is version "1.34.9"`},
 		"fails":      {script(t, dir, "bad", "exit 1"), "cannot be run"},
 		"other tool": {script(t, dir, "odd", "echo hello"), `is version ""`},
