@@ -57,7 +57,7 @@ func TestRouteMetadataMeansTheSameAsARoute(t *testing.T) {
 	}
 
 	var m Matched
-	got.Capture("//orders/%37/?x", &m)
+	got.Capture("//orders/%37;v=1/?x", &m)
 	plan := new(Plan)
 	got.Plan(requestOf(from("203.0.113.7"), m.Params, ""), plan)
 	wantPlan := map[string][]string{"rl:{GET:/orders/:id|order:7}": {"per order"}, "rl:{GET:/orders/:id|ip:203.0.113.7}": {"ip"}}

@@ -153,7 +153,7 @@ func (r Reading) parseSegment(written string) (segment, error) {
 		return segment{}, fmt.Errorf(`segment %.80q mixes text with a parameter or "*", which are whole segments; write ":name" or a last "*" (as data: %%7B, %%7D, %%2A)`, written)
 	}
 	if !r.KeepParameters && strings.Contains(written, ";") {
-		return segment{}, fmt.Errorf(`segment %.80q has parameters, which take no part in matching; leave out what begins with ";" (as data: %%3B)`, written)
+		return segment{}, fmt.Errorf(`segment %.80q has parameters, which take no part in matching; leave out what begins with ";" (as data: %%3B), or write "keep_path_parameters": true`, written)
 	}
 	text := r.appendSegment(nil, written)
 	if r.IgnoreCase {

@@ -60,7 +60,7 @@ func TestParsePatternSaysWhatIsWrong(t *testing.T) {
 		"GET /a\tb":                        `the path "/a\tb" has a blank or a control character; take it out, or write it as an escape such as %20`,
 		"GET /a?b=c":                       `the path has a "?" or "#"; a query takes no part in matching, so leave it out (or write %3F, %23)`,
 		"GET /a/../b":                      `segment ".." never occurs in a normalised path; leave it out`,
-		"GET /a;v=1/b":                     `segment "a;v=1" has parameters, which take no part in matching; leave out what begins with ";" (as data: %3B)`,
+		"GET /a;v=1/b":                     `segment "a;v=1" has parameters, which take no part in matching; leave out what begins with ";" (as data: %3B), or write "keep_path_parameters": true`,
 		"GET /a/%2e":                       `segment "%2e" never occurs in a normalised path; leave it out`,
 		"GET /*/a":                         `"*" stands before "a"; it is the rest of the path, so write it last, or ":name" for one segment`,
 		"GET /a*":                          `segment "a*" mixes text with a parameter or "*", which are whole segments; write ":name" or a last "*" (as data: %7B, %7D, %2A)`,

@@ -112,6 +112,7 @@ var beyond = map[string]string{
 	"name-meets-default-name":      elsewhere,
 	"name-twice":                   elsewhere,
 	"name-unnamed-twice":           elsewhere,
+	"route-path-parameters":        elsewhere,
 	"route-same-after-normalising": matching,
 	"route-same-ignoring-case":     matching,
 	"route-same-shape":             matching,
