@@ -90,27 +90,20 @@ func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bo
 		if err != nil {
 			return nil, err
 		}
-		add(c, "listeners", l)
+		c.Add("listeners", l)
 	}
 	c.Root()["dynamic_resources"] = tree{"lds_config": fromFile(listenersFile)}
 	return c, nil
 }
 
-func add(c *bootstrap.Config, kind string, one tree) {
-	resources := c.Root()["static_resources"].(tree)
-	resources[kind] = append(resources[kind].([]any), one)
-}
-
 // listener is the place's listener, made from the public one of c.
 func (p *place) listener(c *bootstrap.Config) (tree, error) {
-	from, err := c.Listener(public.name)
+	l, err := c.CopyListener(public.name, p.name)
 	if err != nil {
 		return nil, err
 	}
-	l := copied(from, nil).(tree)
-	l["name"], l["stat_prefix"] = p.name, p.name
+	l["stat_prefix"] = p.name
 	manager := managerOf(l)
-	manager["stat_prefix"] = p.name
 	if err := setPolicy(manager, p.policy); err != nil {
 		return nil, fmt.Errorf("listener %s: %w", p.name, err)
 	}
@@ -138,7 +131,7 @@ func setPolicy(manager tree, text string) error {
 	if err := json.Unmarshal([]byte(text), &policy); err != nil {
 		return err
 	}
-	redis := tree{"cluster": patient["routelimit"], "timeout": "10s"}
+	redis := tree{"cluster": patient + "_routelimit", "timeout": "10s"}
 	if own, ok := policy["redis"].(tree); ok {
 		maps.Copy(redis, own)
 	}
@@ -155,62 +148,22 @@ func pluginOf(manager tree) tree {
 	return filters[i].(tree)["typed_config"].(tree)["config"].(tree)["configuration"].(tree)
 }
 
-// patient are the names of the patient link's listeners and clusters, by those of the link that they are copied from.
-var patient = map[string]string{
-	"routelimit":         "patient",
-	"routelimit_gateway": "patient_gateway",
-	"routelimit_redis":   "patient_redis",
-	"redis":              "patient_store",
-}
+// patient is the prefix to the names of the patient link's listeners and clusters.
+const patient = "patient"
 
 // addPatientLink adds a copy of the link to Redis that waits for seconds: on a busy machine the shipped one, with its
 // deadlines of some tens of milliseconds, may call a healthy Redis silent. Tests of what is decided use the patient one,
 // tests of what happens without a decision the shipped one.
 func addPatientLink(c *bootstrap.Config) error {
-	for _, name := range []string{"routelimit_gateway", "routelimit_redis"} {
-		l, err := c.Listener(name)
-		if err != nil {
-			return err
-		}
-		l = copied(l, patient).(tree)
-		if settings, ok := managerOf(l)["settings"].(tree); ok {
-			settings["op_timeout"] = "5s"
-		}
-		add(c, "listeners", l)
+	link, err := c.AddLink(patient)
+	if err != nil {
+		return err
 	}
-	for _, name := range []string{"routelimit", "routelimit_redis", bootstrap.RedisCluster} {
-		cl, err := c.Cluster(name)
-		if err != nil {
-			return err
-		}
-		cl = copied(cl, patient).(tree)
-		cl["connect_timeout"] = "5s"
-		add(c, "clusters", cl)
+	link.Proxy["op_timeout"] = "5s"
+	store, err := c.Cluster(link.Store)
+	if err != nil {
+		return err
 	}
+	store["connect_timeout"] = "5s"
 	return nil
-}
-
-// copied is a deep copy in which listeners and clusters have other names.
-func copied(value any, names map[string]string) any {
-	switch v := value.(type) {
-	case tree:
-		c := tree{}
-		for key, inner := range v {
-			c[key] = copied(inner, names)
-			switch key {
-			case "name", "cluster", "cluster_name", "server_listener_name":
-				if s, ok := inner.(string); ok && names[s] != "" {
-					c[key] = names[s]
-				}
-			}
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, inner := range v {
-			c[i] = copied(inner, names)
-		}
-		return c
-	}
-	return value
 }

@@ -53,7 +53,7 @@ const (
 	upstreamFailures = `routelimit_failures_total{kind="upstream_failure"}`
 	scriptResent     = `routelimit_script_resent_total{}`
 
-	cutWhileAsked = "cluster.patient_store.upstream_cx_destroy_remote_with_active_rq"
+	cutWhileAsked = "cluster.patient_redis.upstream_cx_destroy_remote_with_active_rq"
 )
 
 // outage is what one kind of outage does to 100 requests of a closed route and as many of an open one, on the shipped
