@@ -150,7 +150,11 @@ func TestClusterPrimaryDies(t *testing.T) {
 	}
 
 	victim.Kill()
-	t.Cleanup(func() { rejoin(t, victim) })
+	t.Cleanup(func() {
+		if err := n.Rejoin(context.Background(), victim); err != nil {
+			t.Error(err)
+		}
+	})
 	checkUnavailable(t, ask("/many", hit[0]))
 	got := statuses(5, func(int) answer { return ask("/sliding_log", sparedFew[0]) })
 	if err := differ(passThenRefuse(3, 5), got); err != nil {
@@ -197,21 +201,6 @@ func TestClusterPrimaryDies(t *testing.T) {
 			t.Errorf("%s afterwards: %v", caller, err)
 		}
 	}
-}
-
-// rejoin starts a dead node again and returns when it follows its successor. Before that it takes itself for a primary.
-func rejoin(t *testing.T, node *servers.Redis) {
-	t.Helper()
-	if err := node.Restart(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the node that was dead is a replica", func() error {
-		role, err := node.Client().Do(context.Background(), "ROLE").Slice()
-		if err == nil && (role[0] != "slave" || role[3] != "connected") {
-			err = fmt.Errorf("role %v", role)
-		}
-		return err
-	})
 }
 
 // split says which callers a node counts under a path, and which not.

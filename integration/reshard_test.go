@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -91,7 +89,7 @@ func moveAndBack(ctx context.Context, n *servers.Cluster, key string) error {
 	if err != nil {
 		return err
 	}
-	primaries, err := primariesOf(ctx, n)
+	primaries, err := n.Primaries(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,56 +97,17 @@ func moveAndBack(ctx context.Context, n *servers.Cluster, key string) error {
 	if to == from {
 		to = primaries[1]
 	}
-	return errors.Join(moveSlot(ctx, primaries, int(slot), from, to), moveSlot(ctx, primaries, int(slot), to, from))
-}
-
-// agreed is nil once all nodes have the same view of who serves what since when. Where a slot moves before, a message
-// that is still on its way can take it back, and then two nodes send everybody to each other for ever.
-func agreed(ctx context.Context, primaries []*servers.Redis) error {
-	var first string
-	for _, node := range primaries {
-		text, err := node.Client().ClusterNodes(ctx).Result()
-		if err != nil {
-			return err
-		}
-		var views []string
-		for line := range strings.Lines(text) {
-			// id addr flags primary ping pong epoch link slots…
-			if fields := strings.Fields(line); fields[3] == "-" {
-				slots := slices.DeleteFunc(fields[8:], func(s string) bool { return strings.HasPrefix(s, "[") })
-				views = append(views, fields[0]+fields[6]+strings.Join(slots, ","))
-			}
-		}
-		slices.Sort(views)
-		view := strings.Join(views, "\n")
-		if first == "" {
-			first = view
-		}
-		if view != first {
-			return fmt.Errorf("%s sees\n%s\nand another\n%s", node.Addr(), view, first)
-		}
-	}
-	return nil
-}
-
-func primariesOf(ctx context.Context, n *servers.Cluster) ([]*servers.Redis, error) {
-	var list []*servers.Redis
-	for _, node := range n.Nodes {
-		role, err := node.Client().Do(ctx, "ROLE").Slice()
-		if err != nil {
-			return nil, err
-		}
-		if role[0] == "master" {
-			list = append(list, node)
-		}
-	}
-	return list, nil
+	return errors.Join(moveSlot(ctx, n, int(slot), from, to), moveSlot(ctx, n, int(slot), to, from))
 }
 
 // moveSlot follows the specification of a Cluster: the target imports, the source migrates, the keys go over, and then
 // everybody is told (https://redis.io/docs/latest/commands/cluster-setslot/).
-func moveSlot(ctx context.Context, primaries []*servers.Redis, slot int, from, to *servers.Redis) error {
-	if err := poll(time.Minute, func() error { return agreed(ctx, primaries) }); err != nil {
+func moveSlot(ctx context.Context, n *servers.Cluster, slot int, from, to *servers.Redis) error {
+	if err := n.WaitAgreed(ctx); err != nil {
+		return err
+	}
+	primaries, err := n.Primaries(ctx)
+	if err != nil {
 		return err
 	}
 	target, err := to.Client().ClusterMyID(ctx).Result()
@@ -227,7 +186,7 @@ func TestG25NodesThatSendEachOtherASlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	primaries, err := primariesOf(t.Context(), n)
+	primaries, err := n.Primaries(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

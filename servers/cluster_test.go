@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,16 @@ func TestClusterSurvivesTheDeathOfAPrimary(t *testing.T) {
 			after, err := c.PrimaryOf(ctx, "{a}k")
 			if err != nil || after == before {
 				t.Errorf("the primary is still the dead one: %v", err)
+			}
+			if err := c.WaitAgreed(ctx); err != nil {
+				t.Error(err)
+			}
+			if err := c.Rejoin(ctx, before); err != nil {
+				t.Error(err)
+			}
+			primaries, err := c.Primaries(ctx)
+			if err != nil || len(primaries) != 3 || slices.Contains(primaries, before) || !slices.Contains(primaries, after) {
+				t.Errorf("primaries %v, %v", primaries, err)
 			}
 		})
 	}

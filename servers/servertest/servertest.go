@@ -26,6 +26,14 @@ func Redis(t testing.TB, version string) string {
 	return path
 }
 
+// RedisCLI is the path of a redis-cli; see servers.Toolbox.
+func RedisCLI(t testing.TB) string {
+	t.Helper()
+	path, err := servers.NewToolbox(os.Stderr).RedisCLI(t.Context())
+	check(t, err)
+	return path
+}
+
 // StartEnvoy runs Envoy until the end of the test. Without a Binary the default one is found or fetched. If the test
 // fails, it shows Envoy's log.
 func StartEnvoy(t testing.TB, o servers.EnvoyOptions) *servers.Envoy {
