@@ -19,9 +19,12 @@ type Plugin struct {
 }
 
 // Plugins are all places where routelimit is loaded, in the order of their vm_id. Other Wasm filters are not among them.
-func (c *Config) Plugins() []Plugin {
+func (c *Config) Plugins() []Plugin { return PluginsIn(c.root) }
+
+// PluginsIn are the places in a part of a configuration, such as a listener.
+func PluginsIn(part map[string]any) []Plugin {
 	var list []Plugin
-	walk(c.root, func(m map[string]any) {
+	walk(part, func(m map[string]any) {
 		if config, found := pluginConfig(m); found {
 			list = append(list, Plugin{config})
 		}
