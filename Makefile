@@ -26,6 +26,11 @@ test: build
 test-matrix: build
 	$(GO) run ./integration/matrix
 
+## test-servers: count under trouble on every Redis and Valkey that can be fetched, and on the one that REDIS= names
+.PHONY: test-servers
+test-servers: build
+	$(GO) test -timeout 30m -count 1 -v ./integration/counting -all
+
 ## build: the module and the program, into build/
 .PHONY: build
 build: $(WASM) $(PROGRAM)
@@ -62,4 +67,4 @@ clean:
 ## help: this list
 .PHONY: help
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-11s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func choose(ctx context.Context, tools *servers.Toolbox) ([]*store, error) {
 		name, err := nameOf(ctx, binary)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(list, func(s *store) bool { return s.name == name }) {
+			continue // REDIS= names one that is fetched as well
 		}
 		list = append(list, &store{name: name, binary: binary, asOne: true}, &store{name: name + "_cluster", binary: binary})
 	}

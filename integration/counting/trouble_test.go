@@ -33,9 +33,9 @@ func TestG23ScriptsFlushed(t *testing.T) {
 	})
 }
 
-// TestG35ConnectionsKilled cuts all connections to Redis again and again. What was on its way is answered 503, and may have
+// TestConnectionsKilled cuts all connections to Redis again and again. What was on its way is answered 503, and may have
 // been counted; nothing is counted twice or not at all.
-func TestG35ConnectionsKilled(t *testing.T) {
+func TestConnectionsKilled(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		l := startLoad(t, s.patient(), subjects("killed", 4))
 		cut := int64(0)
