@@ -59,6 +59,11 @@ bench: build
 profile: $(OVERLAY)
 	$(GO) run ./filter/profile
 
+## overshoot: measure how many more requests than a limit allows get through; RATELIMIT_BIN=path adds envoyproxy/ratelimit
+.PHONY: overshoot
+overshoot: build
+	$(GO) run ./bench -overshoot
+
 ## clean: remove what was built
 .PHONY: clean
 clean:

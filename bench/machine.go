@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"routelimit/servers"
 )
 
 // machine is what the figures were taken on.
@@ -58,24 +60,8 @@ type versions struct {
 }
 
 func describeVersions(ctx context.Context, s settings, r *rig, l *load) (v versions, err error) {
-	v.Go = runtime.Version()
-	envoy, err := exec.CommandContext(ctx, r.envoyBinary, "--version").Output()
-	if err != nil {
-		return v, fmt.Errorf("%s does not tell its version: %w; set ENVOY= to another one", r.envoyBinary, err)
-	}
-	v.Envoy = envoyVersion(string(envoy))
-	info, err := r.redis.Client().Info(ctx, "server").Result()
-	if err != nil {
-		return v, fmt.Errorf("redis does not tell its version: %w; see its log %s", err, r.redis.LogFile())
-	}
-	v.Redis = redisVersion(info)
-	if v.Module, err = fingerprint(s.module()); err != nil {
+	if v, err = describeServers(ctx, s, r.envoyBinary, r.redis, r.service); err != nil {
 		return v, err
-	}
-	if r.service != nil {
-		if v.Service, err = fingerprint(s.service); err != nil {
-			return v, err
-		}
 	}
 	// wrk -v shows its usage as well and ends with 1.
 	out, err := exec.CommandContext(ctx, l.binary, "-v").Output()
@@ -84,6 +70,28 @@ func describeVersions(ctx context.Context, s settings, r *rig, l *load) (v versi
 	}
 	v.Wrk, _, _ = strings.Cut(string(out), " Copyright")
 	return v, nil
+}
+
+// describeServers leaves out wrk, which not every measurement uses.
+func describeServers(ctx context.Context, s settings, envoyBinary string, redis *servers.Redis, service *service) (v versions, err error) {
+	v.Go = runtime.Version()
+	envoy, err := exec.CommandContext(ctx, envoyBinary, "--version").Output()
+	if err != nil {
+		return v, fmt.Errorf("%s does not tell its version: %w; set ENVOY= to another one", envoyBinary, err)
+	}
+	v.Envoy = envoyVersion(string(envoy))
+	info, err := redis.Client().Info(ctx, "server").Result()
+	if err != nil {
+		return v, fmt.Errorf("redis does not tell its version: %w; see its log %s", err, redis.LogFile())
+	}
+	v.Redis = redisVersion(info)
+	if v.Module, err = fingerprint(s.module()); err != nil {
+		return v, err
+	}
+	if service != nil {
+		v.Service, err = fingerprint(s.service)
+	}
+	return v, err
 }
 
 // envoyVersion finds the version and the kind of build in

@@ -2,6 +2,10 @@
 // on one Envoy binary with one worker, one Redis and one upstream, in several rounds that take turns.
 //
 //	go run ./bench [-rounds 5] [-seconds 3] [-connections 1,8,64] [-columns …] [-json FILE]
+//	go run ./bench -overshoot [-rounds 5] [-seconds 3] [-json FILE]
+//
+// With -overshoot it measures instead how many more requests than a limit allows get through four Envoys at once; see
+// overshoot.go.
 //
 // RATELIMIT_BIN names a binary of envoyproxy/ratelimit; without it that column is left out. ENVOY and REDIS name the
 // servers, as for `make run`. Needs wrk, and Linux for the processor times.
@@ -48,6 +52,9 @@ func main() {
 // run measures and reports. Whatever it started has ended when it returns.
 func run(ctx context.Context, s settings) error {
 	progress := os.Stderr
+	if s.Overshoot {
+		return overshoot(ctx, s, os.Stdout, progress)
+	}
 	load, err := newLoad()
 	if err != nil {
 		return err
@@ -71,5 +78,5 @@ func run(ctx context.Context, s settings) error {
 	if err := r.write(os.Stdout); err != nil {
 		return err
 	}
-	return r.writeJSON(s.JSON)
+	return writeJSON(s.JSON, r)
 }

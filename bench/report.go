@@ -62,11 +62,11 @@ func summarise(cells []cell, key string, connections int) summary {
 }
 
 // writeJSON writes all figures to a file; "": nowhere.
-func (r report) writeJSON(file string) error {
+func writeJSON(file string, figures any) error {
 	if file == "" {
 		return nil
 	}
-	raw, err := json.MarshalIndent(r, "", "  ")
+	raw, err := json.MarshalIndent(figures, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot write the figures as JSON: %w; report this with the table above", err)
 	}

@@ -56,7 +56,7 @@ func (r *rig) start(ctx context.Context, s settings, text []byte, module string,
 	}
 	b := backends{redis: r.redis.Addr()}
 	if slices.Contains(s.Columns, keyService) {
-		if r.service, err = startService(ctx, s.service, b.redis); err != nil {
+		if r.service, err = startService(ctx, s.service, b.redis, serviceLimits(), serviceKey); err != nil {
 			return err
 		}
 		b.service = r.service.grpc

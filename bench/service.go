@@ -34,21 +34,21 @@ func serviceSettings() []string {
 	}
 }
 
-// startService runs the binary on loopback and returns when it has read its limits.
-func startService(ctx context.Context, binary, redisAddr string) (*service, error) {
+// startService runs the binary on loopback with limits, and returns when it has read them: it shows the key of one of them.
+func startService(ctx context.Context, binary, redisAddr, limits, key string) (*service, error) {
 	dir, err := os.MkdirTemp("", "routelimit-ratelimit-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a temporary directory: %w; set TMPDIR to one that can be written", err)
 	}
 	s := &service{dir: dir, done: make(chan struct{})}
-	debug, err := s.start(binary, redisAddr)
+	debug, err := s.start(binary, redisAddr, limits)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, serviceStartTime)
 	defer cancel()
-	if err := s.waitFor(ctx, "http://"+debug+"/rlconfig", serviceDomain+"."+serviceKey); err != nil {
+	if err := s.waitFor(ctx, "http://"+debug+"/rlconfig", serviceDomain+"."+key); err != nil {
 		log := s.log()
 		s.stop()
 		return nil, fmt.Errorf("%s, given as RATELIMIT_BIN, did not start: %w: %s; check that it is envoyproxy/ratelimit", binary, err, log)
@@ -57,12 +57,12 @@ func startService(ctx context.Context, binary, redisAddr string) (*service, erro
 }
 
 // start writes the limits and runs the process. It returns the address of the debug port.
-func (s *service) start(binary, redisAddr string) (debug string, err error) {
-	limits := filepath.Join(s.dir, "ratelimit", "config", "limits.yaml")
-	if err := os.MkdirAll(filepath.Dir(limits), 0o700); err != nil {
+func (s *service) start(binary, redisAddr, limits string) (debug string, err error) {
+	file := filepath.Join(s.dir, "ratelimit", "config", "limits.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(limits, []byte(serviceLimits()), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {
 		return "", err
 	}
 	out, err := os.Create(filepath.Join(s.dir, "log"))

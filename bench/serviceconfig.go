@@ -14,6 +14,11 @@ const (
 
 // configureService puts Envoy's own rate limit filter in routelimit's place.
 func configureService(c *bootstrap.Config, b backends) error {
+	return configureServiceFor(c, b, map[string]string{callerHeader: serviceKey})
+}
+
+// configureServiceFor sends these headers as descriptors under these keys.
+func configureServiceFor(c *bootstrap.Config, b backends, keys map[string]string) error {
 	removeLink(c)
 	if err := addServiceCluster(c, b.service); err != nil {
 		return err
@@ -34,7 +39,7 @@ func configureService(c *bootstrap.Config, b backends) error {
 	if err := setFilters(c, filter, routerFilter); err != nil {
 		return err
 	}
-	return limitByCaller(c)
+	return limitByHeaders(c, keys)
 }
 
 func addServiceCluster(c *bootstrap.Config, addr string) error {
@@ -56,8 +61,8 @@ func addServiceCluster(c *bootstrap.Config, addr string) error {
 	return c.SetEndpoints(serviceCluster, addr)
 }
 
-// limitByCaller sends the caller's header as a descriptor, on every route of every virtual host.
-func limitByCaller(c *bootstrap.Config) error {
+// limitByHeaders sends each of these headers that a request has as a descriptor, on every route of every virtual host.
+func limitByHeaders(c *bootstrap.Config, keys map[string]string) error {
 	manager, err := publicManager(c)
 	if err != nil {
 		return err
@@ -67,11 +72,15 @@ func limitByCaller(c *bootstrap.Config) error {
 	if len(hosts) == 0 {
 		return errors.New("envoy.yaml's public listener has no virtual host; restore it")
 	}
+	var limits []any
+	for header, key := range keys {
+		limits = append(limits, map[string]any{"actions": []any{map[string]any{
+			"request_headers": map[string]any{"header_name": header, "descriptor_key": key},
+		}}})
+	}
 	for _, item := range hosts {
 		if host, ok := item.(map[string]any); ok {
-			host["rate_limits"] = []any{map[string]any{"actions": []any{map[string]any{
-				"request_headers": map[string]any{"header_name": callerHeader, "descriptor_key": serviceKey},
-			}}}}
+			host["rate_limits"] = limits
 		}
 	}
 	return nil

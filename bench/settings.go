@@ -20,6 +20,7 @@ type settings struct {
 	Connections []int    `json:"connections"`
 	Columns     []string `json:"columns"` // keys
 	JSON        string   `json:"-"`       // file; "": none
+	Overshoot   bool     `json:"-"`       // measure how much too much is admitted, not how fast
 
 	EnvoyWorkers int    `json:"envoy_workers"`
 	service      string // the binary of envoyproxy/ratelimit; "": without
@@ -36,6 +37,7 @@ func parseSettings(args []string, env func(string) string, usage io.Writer) (set
 	f.IntVar(&s.Warmup, "warmup", 3, "seconds of load on each column before the first round")
 	f.StringVar(&connections, "connections", "1,8,64", "connections of the load, one kind of cell each")
 	f.StringVar(&columns, "columns", "", "columns to measure, of "+strings.Join(keys(allColumns()), ",")+" (default: all that can be)")
+	f.BoolVar(&s.Overshoot, "overshoot", false, "measure how many more requests than the limit are admitted")
 	f.StringVar(&s.JSON, "json", "", "file for all figures as JSON")
 	if err := f.Parse(args); err != nil {
 		return settings{}, err

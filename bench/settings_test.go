@@ -30,8 +30,8 @@ func TestParseSettingsFillsInWhatIsNotGiven(t *testing.T) {
 		{"the service given", "/bin/ratelimit", nil, settings{Rounds: 5, Seconds: 3, Warmup: 3, Connections: []int{1, 8, 64},
 			Columns: keys(allColumns())}},
 		{"all given", "/bin/ratelimit",
-			[]string{"-rounds", "2", "-seconds", "1", "-warmup", "4", "-connections", "16, 2", "-columns", "ratelimit,none", "-json", file},
-			settings{Rounds: 2, Seconds: 1, Warmup: 4, Connections: []int{16, 2}, Columns: []string{keyNone, keyService}, JSON: file}},
+			[]string{"-rounds", "2", "-seconds", "1", "-warmup", "4", "-connections", "16, 2", "-columns", "ratelimit,none", "-json", file, "-overshoot"},
+			settings{Overshoot: true, Rounds: 2, Seconds: 1, Warmup: 4, Connections: []int{16, 2}, Columns: []string{keyNone, keyService}, JSON: file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.want.EnvoyWorkers, c.want.dir, c.want.service = 1, ".", c.service
