@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -82,7 +83,7 @@ func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bo
 	if _, replaced := c.ReplacePlaceholderKeys(issuerKeys()); !replaced {
 		return nil, fmt.Errorf("envoy.yaml trusts other keys than the one that nobody owns")
 	}
-	if err := addPatientLink(c); err != nil {
+	if err := errors.Join(addPatientLink(c), addScriptedLink(c)); err != nil {
 		return nil, err
 	}
 	for _, p := range places {
@@ -123,9 +124,8 @@ func managerOf(listener tree) tree {
 
 // setPolicy puts a policy on the patient link and into a connection manager. An empty text stands for the manager's own.
 func setPolicy(manager tree, text string) error {
-	configuration := pluginOf(manager)
 	if text == "" {
-		text = configuration["value"].(string)
+		text = pluginOf(manager).Configuration()
 	}
 	var policy tree
 	if err := json.Unmarshal([]byte(text), &policy); err != nil {
@@ -137,16 +137,12 @@ func setPolicy(manager tree, text string) error {
 	}
 	policy["redis"] = redis
 	raw, err := json.Marshal(policy)
-	configuration["value"] = string(raw)
+	pluginOf(manager).SetConfiguration(string(raw))
 	return err
 }
 
-// pluginOf is the configuration of the filter routelimit in a connection manager, which has one.
-func pluginOf(manager tree) tree {
-	filters := manager["http_filters"].([]any)
-	i := slices.IndexFunc(filters, func(f any) bool { return f.(tree)["name"] == "routelimit" })
-	return filters[i].(tree)["typed_config"].(tree)["config"].(tree)["configuration"].(tree)
-}
+// pluginOf is the one in a connection manager.
+func pluginOf(manager tree) bootstrap.Plugin { return bootstrap.PluginsIn(manager)[0] }
 
 // patient is the prefix to the names of the patient link's listeners and clusters.
 const patient = "patient"
