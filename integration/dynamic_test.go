@@ -78,7 +78,7 @@ func publishText(t *testing.T, name, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pluginOf(managerOf(l))["value"] = text
+	pluginOf(managerOf(l)).SetConfiguration(text)
 	publishTree(t, l)
 }
 

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"routelimit/servers"
@@ -69,13 +70,15 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var wait sync.WaitGroup
+	var failed [len(rig.envoys)]error
 	for i := range rig.envoys {
-		rig.envoys[i], err = servers.StartEnvoy(ctx, servers.EnvoyOptions{Binary: binary, Config: config, WorkDir: "../.."})
-		if err != nil {
-			return err
-		}
+		wait.Go(func() {
+			rig.envoys[i], failed[i] = servers.StartEnvoy(ctx, servers.EnvoyOptions{Binary: binary, Config: config, WorkDir: "../.."})
+		})
 	}
-	return nil
+	wait.Wait()
+	return errors.Join(failed[:]...)
 }
 
 func stop() {

@@ -9,43 +9,41 @@ import (
 	"routelimit/limit/audit"
 )
 
-// sums are what a run came to.
+// sums are what became of requests: how many of those admitted were over the limit, and how many Redis does not know of.
 type sums struct{ admitted, refused, undecided, over, lost int }
 
-// checkCounts compares what was let through with the limits and with what Redis has stored. lostSince is nil, or says how
-// many of a subject's admissions may be missing in Redis, and so may have been admitted once more.
+// checkCounts compares what was let through with the limits and with what Redis has stored. mayLack is nil, or says how many
+// of a subject's admissions may be missing in Redis, and so may have been admitted once more.
 func checkCounts(t *testing.T, s *store, records map[subject]*record, mayLack func(subject, *record) int) sums {
 	t.Helper()
 	var all sums
 	for who, r := range records {
-		all.admitted += len(r.admitted)
-		all.refused += r.refused
-		all.undecided += r.undecided
 		lack := 0
 		if mayLack != nil {
 			lack = mayLack(who, r)
 		}
-		over := audit.Over(shortLimits(who.algorithm), r.admitted)
-		all.over += over
-		if over > lack {
-			t.Errorf("%s: %d of %d admitted over the limit, at most %d of them because a primary died", who.key(), over, len(r.admitted), lack)
+		one := sums{len(r.admitted), r.refused, r.undecided, audit.Over(shortLimits(who.algorithm), r.admitted), 0}
+		if one.admitted == 0 || one.refused == 0 {
+			t.Errorf("%s: %+v: nothing was tested", who.key(), one)
 		}
-		if len(r.admitted) == 0 || r.refused == 0 {
-			t.Errorf("%s: %d admitted and %d refused: nothing was tested", who.key(), len(r.admitted), r.refused)
+		if who.counted() {
+			total := s.total(t, who.key())
+			one.lost = max(0, one.admitted-total)
+			if total > one.admitted+one.undecided {
+				t.Errorf("%s: Redis has counted %d: %+v", who.key(), total, one)
+			}
 		}
-		if !who.counted() {
-			continue
+		if one.over > lack || one.lost > lack {
+			t.Errorf("%s: %+v, want at most %d over or lost", who.key(), one, lack)
 		}
-		total := s.total(t, who.key())
-		lost := max(0, len(r.admitted)-total)
-		all.lost += lost
-		if lost > lack || total > len(r.admitted)+r.undecided {
-			t.Errorf("%s: Redis has counted %d, %d were admitted and %d undecided; at most %d may be lost",
-				who.key(), total, len(r.admitted), r.undecided, lack)
-		}
+		all = all.plus(one)
 	}
 	checkExpiries(t, s)
 	return all
+}
+
+func (a sums) plus(b sums) sums {
+	return sums{a.admitted + b.admitted, a.refused + b.refused, a.undecided + b.undecided, a.over + b.over, a.lost + b.lost}
 }
 
 // longest is for how long a key may live from now on: as long as its fields can change a verdict, and a second. A window's
