@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"routelimit/bootstrap"
+	"routelimit/limit"
 )
 
 // scriptedNode is a Redis node that a test plays: it answers EVALSHA and EVAL as the test says, by the caller in the key.
@@ -160,7 +161,8 @@ func always(reply string) func([]string) string {
 
 // admits passes a request under one limit of 10.
 func admits([]string) string {
-	return fmt.Sprintf("*6\r\n:1\r\n:%d\r\n:1\r\n:9\r\n:1000\r\n:0\r\n", time.Now().UnixMilli())
+	d := limit.Decision{Allowed: true, AtMS: time.Now().UnixMilli(), Verdicts: []limit.Verdict{{Pass: true, Remaining: 9, Reset: time.Second}}}
+	return string(d.AppendReply(nil))
 }
 
 // knowsNoScript admits only calls with the script's text.
