@@ -26,10 +26,24 @@ const (
 func (r *request) decide(caller *identity.Request) outcome {
 	p := r.plugin
 	r.work = p.takeWork()
-	r.route.Plan(caller, &r.work.plan)
-	p.metrics.noted(caller.Noted)
+	plan := &r.work.plan
+	r.route.Plan(caller, plan)
+	if caller.Noted != 0 {
+		r.noted(caller.Noted)
+	}
+	if plan.Blocked != nil {
+		return r.refuseBlocked(plan.Blocked, plan.Groups[plan.BlockedIn].Identity())
+	}
 	r.work.sized()
 	return r.ask()
+}
+
+// noted counts what was odd about the request.
+func (r *request) noted(what identity.Noted) {
+	r.plugin.metrics.noted(what)
+	if what.Has(identity.CostUnread) {
+		r.plugin.logs.costUnread(r.route.Key)
+	}
 }
 
 // ask sends one command for each key, all in one message.
@@ -134,14 +148,14 @@ func (r *request) results() (over bool, failure string) {
 		switch {
 		case g.failure == "":
 			over = over || !g.decision.Allowed
-		case slices.ContainsFunc(r.work.plan.Groups[i].Limits, enforced):
+		case slices.ContainsFunc(r.work.plan.Groups[i].Charges, refuses):
 			failure = g.failure
 		}
 	}
 	return over, failure
 }
 
-func enforced(l *policy.Limit) bool { return !l.Shadow }
+func refuses(c limit.Charge) bool { return c.Limit.Refuses() }
 
 // conclude settles the request by what is known of all its keys: one refusal
 // refuses, one failure leaves it to the route's on_error, else it passes.

@@ -60,8 +60,8 @@ func (r *rate) admit() (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// refusal writes one refusal as a line of JSON.
-func (l *logs) refusal(refusing *policy.Limit, identity []byte, shadow bool) {
+// refusal writes one refusal as a line of JSON; quota is the caller's limit.
+func (l *logs) refusal(refusing *policy.Limit, quota int64, identity []byte, shadow bool) {
 	leftOut, ok := l.refusals.admit()
 	if !ok {
 		return
@@ -71,7 +71,7 @@ func (l *logs) refusal(refusing *policy.Limit, identity []byte, shadow bool) {
 	line = appendText(line, "route", labels.Route)
 	line = appendText(line, "limit", labels.Limit)
 	line = appendText(line, "key", labels.Identity)
-	line = appendNumber(line, "quota", refusing.Limit.Limit)
+	line = appendNumber(line, "quota", quota)
 	line = appendText(line, "window", labels.Window)
 	if text := l.identityText(identity); text != "" {
 		line = appendText(line, "identity", text)
@@ -143,6 +143,12 @@ func (l *logs) withoutKey(detail string) string {
 		detail, _, _ = strings.Cut(detail, "{")
 	}
 	return detail
+}
+
+func (l *logs) costUnread(route string) {
+	l.warn("cost", func() string {
+		return "the header that gives the cost of requests of " + route + " is missing, repeated or no positive whole number, and 1 counts; look at the filter that sets it"
+	})
 }
 
 func (l *logs) decidedWithoutRedis(how, route, failure string) {

@@ -41,7 +41,7 @@ type metrics struct {
 	most     int // of limits and of outcomes
 	outcomes map[string]*routeMetrics
 	failures map[string]shim.Metric
-	kinds    [4]shim.Metric // of identity.Noted, by bit
+	kinds    [6]shim.Metric // of identity.Noted, by bit
 
 	rejected    shim.Metric // configurations
 	routes      shim.Metric // of the configuration in force
@@ -81,7 +81,7 @@ func newMetrics() *metrics {
 		batch:       shim.DefineHistogram("routelimit_batch_commands"),
 		waited:      shim.DefineHistogram("routelimit_decision_us"),
 	}
-	for i, kind := range [...]string{"no_identity", "ambiguous", "oversized", "body_unread"} {
+	for i, kind := range [...]string{"no_identity", "ambiguous", "oversized", "body_unread", "cost_unread", "plan_unknown"} {
 		m.kinds[i] = shim.DefineCounter(label(identityTotal, "kind", kind))
 	}
 	return m
@@ -133,9 +133,10 @@ func (m *metrics) limit(l *policy.Limit) *limitMetrics {
 		clear(m.limits)
 	}
 	made := &limitMetrics{passed: requests(l.Labels.Route, l.Labels.Limit, outcomePassed)}
-	if l.Shadow {
+	if l.Shadow || l.EnforcePercent < 100 {
 		made.shadowRefused = requests(l.Labels.Route, l.Labels.Limit, outcomeShadowRefused)
-	} else {
+	}
+	if !l.Shadow {
 		made.refused = requests(l.Labels.Route, l.Labels.Limit, outcomeRefused)
 	}
 	m.limits[l] = made

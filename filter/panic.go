@@ -57,6 +57,9 @@ func (r *request) settlePanic(during string) {
 	}
 }
 
+// enforced says that the limit refuses some callers at least.
+func enforced(l *policy.Limit) bool { return !l.Shadow && l.EnforcePercent > 0 }
+
 // withoutDecision applies on_error to a request that will not be decided, unless
 // it is settled already.
 func (r *request) withoutDecision() outcome {

@@ -142,7 +142,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		p.metrics.route(r.route.Key).exempt.Add(1)
 		return shim.Continue
 	case r.route.Blocked != nil:
-		return r.act(r.refuseBlocked(), shim.Continue)
+		return r.act(r.refuseBlocked(r.route.Blocked, nil), shim.Continue)
 	case r.route.NeedsBody && !end && h.bodyComes(p.policy.Body.MaxBytes):
 		r.hold()
 		return shim.StopIteration

@@ -67,7 +67,7 @@ func (r *request) longestRefusal() (name string) {
 		}
 		for j, l := range group.Limits {
 			v := &state.decision.Verdicts[j]
-			if l.Shadow || v.Pass {
+			if v.Pass || !group.Charges[j].Limit.Refuses() {
 				continue
 			}
 			wait := v.Wait
@@ -82,12 +82,12 @@ func (r *request) longestRefusal() (name string) {
 	return name
 }
 
-// refuseBlocked answers 429 on a route with an enforced limit of 0. Who asks
-// makes no difference.
-func (r *request) refuseBlocked() outcome {
-	blocked := r.route.Blocked
+// refuseBlocked answers 429 where an enforced limit is 0. The identity is nil
+// where it is so for everybody.
+func (r *request) refuseBlocked(blocked *policy.Limit, identity []byte) outcome {
 	r.plugin.metrics.limit(blocked).refused.Add(1)
-	r.plugin.logs.refusal(blocked, nil, false)
+	r.plugin.logs.refusal(blocked, 0, identity, false)
+	r.releaseWork()
 	q := []answer.Quota{{Name: blocked.Name, Limit: 0, Window: blocked.Window, Refused: true, Wait: limit.Never}}
 	return r.answerRefusal(q, blocked.Name)
 }
@@ -156,16 +156,17 @@ func (r *request) quotas() []answer.Quota {
 			continue
 		}
 		for j, l := range group.Limits {
-			if l.Shadow {
+			own := group.Charges[j].Limit // the caller's
+			if !own.Refuses() {
 				continue
 			}
 			v := &state.decision.Verdicts[j]
 			remaining := v.Remaining
 			if state.refunded {
-				remaining = min(remaining+l.Cost, l.Capacity())
+				remaining = min(remaining+limit.Price(group.Charges, j), own.Capacity())
 			}
 			q = append(q, answer.Quota{
-				Name: l.Name, Limit: l.Limit.Limit, Window: l.Window,
+				Name: l.Name, Limit: own.Limit, Window: l.Window,
 				Remaining: remaining, Reset: v.Reset, Refused: !v.Pass, Wait: v.Wait,
 			})
 		}
@@ -183,7 +184,7 @@ func (r *request) countVerdicts() {
 			continue
 		}
 		for j, l := range group.Limits {
-			v := &state.decision.Verdicts[j]
+			v, own := &state.decision.Verdicts[j], group.Charges[j].Limit
 			m := p.metrics.limit(l)
 			if v.Restarted {
 				p.metrics.restarted.Add(1)
@@ -193,12 +194,12 @@ func (r *request) countVerdicts() {
 				m.passed.Add(1)
 			case v.Pass:
 				// Another limit refused; this one counts nothing, or gives it back.
-			case l.Shadow:
-				m.shadowRefused.Add(1)
-				p.logs.refusal(l, group.Identity(), true)
-			default:
+			case own.Refuses():
 				m.refused.Add(1)
-				p.logs.refusal(l, group.Identity(), false)
+				p.logs.refusal(l, own.Limit, group.Identity(), false)
+			default:
+				m.shadowRefused.Add(1)
+				p.logs.refusal(l, own.Limit, group.Identity(), true)
 			}
 		}
 	}
@@ -275,7 +276,7 @@ func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 	charges := r.work.refunding[:0]
 	for j, l := range group.Limits {
 		if state.decision.Verdicts[j].Pass && wanted(l) && !kept(l) {
-			charges = append(charges, group.Charges[j])
+			charges = append(charges, limit.Charge{Limit: group.Charges[j].Limit, Cost: limit.Price(group.Charges, j)})
 		}
 	}
 	r.work.refunding = charges

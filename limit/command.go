@@ -40,7 +40,11 @@ const (
 
 // appendLimit appends what decide.lua is told about one limit in numbers.
 func appendLimit(dst []byte, l *Limit, cost, refill int64) []byte {
-	dst = append(dst, 1+byte(l.Algorithm))
+	kind := 1 + byte(l.Algorithm)
+	if !l.Refuses() {
+		kind += 4
+	}
+	dst = append(dst, kind)
 	dst = appendUint(dst, l.Capacity(), 7)
 	dst = appendUint(dst, refill, 7)
 	dst = appendUint(dst, l.windowMS(), 5)

@@ -47,7 +47,8 @@ func TestCommandsNameOneKeyAndEachLimitInOrder(t *testing.T) {
 	log := &Limit{Algorithm: SlidingLog, Limit: 7, Window: time.Second, Shadow: true}
 	bucket := &Limit{Algorithm: TokenBucket, Limit: 5, Window: time.Minute, Burst: 50}
 	plain := &Limit{Algorithm: TokenBucket, Limit: 6, Window: time.Hour}
-	charges := []Charge{cost(sliding, 1), cost(log, 2), cost(bucket, 3), cost(fixed, 4), cost(plain, 5)}
+	tried := &Limit{Limit: 9, Window: 2 * time.Second, Unenforced: true}
+	charges := []Charge{cost(sliding, 1), cost(log, 2), cost(bucket, 3), cost(fixed, 4), cost(plain, 5), cost(tried, 6)}
 	key := []byte("rl:{POST:/login|ip:203.0.113.7}")
 
 	got := words(t, AppendDecide(nil, key, 1729728000000, charges))
@@ -55,11 +56,12 @@ func TestCommandsNameOneKeyAndEachLimitInOrder(t *testing.T) {
 	want := []string{"EVALSHA", decideSHA, "1", "rl:{POST:/login|ip:203.0.113.7}", "00 01 92 bb d2 b0 00" + // now
 		// kind, capacity, limit, window, cost
 		" 01 00 00 00 00 00 00 0a 00 00 00 00 00 00 0a 00 00 04 93 e0 00 00 00 00 00 00 04" +
-		" 03 00 00 00 00 00 00 07 00 00 00 00 00 00 07 00 00 00 03 e8 00 00 00 00 00 00 02" +
+		" 07 00 00 00 00 00 00 07 00 00 00 00 00 00 07 00 00 00 03 e8 00 00 00 00 00 00 02" +
 		" 04 00 00 00 00 00 00 32 00 00 00 00 00 00 05 00 00 00 ea 60 00 00 00 00 00 00 03" +
 		" 02 00 00 00 00 00 00 14 00 00 00 00 00 00 14 00 00 04 93 e0 00 00 00 00 00 00 04" +
-		" 04 00 00 00 00 00 00 06 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05",
-		"w300", "~l1", "b60", "w300", "b3600"}
+		" 04 00 00 00 00 00 00 06 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05" +
+		" 05 00 00 00 00 00 00 09 00 00 00 00 00 00 09 00 00 00 07 d0 00 00 00 00 00 00 06",
+		"w300", "~l1", "b60", "w300", "b3600", "w2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decide (-want +got):\n%s", diff)
 	}
@@ -71,8 +73,9 @@ func TestCommandsNameOneKeyAndEachLimitInOrder(t *testing.T) {
 		" 00 00 00 00 00 00 0a 00 00 04 93 e0 00 00 00 00 00 00 04" +
 		" 00 00 00 00 00 00 07 00 00 00 03 e8 00 00 00 00 00 00 02" +
 		" 00 00 00 00 00 00 05 00 00 00 ea 60 00 00 00 00 00 00 03" +
-		" 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05",
-		"w300", "~l1", "b60", "b3600"}
+		" 00 00 00 00 00 00 06 00 00 36 ee 80 00 00 00 00 00 00 05" +
+		" 00 00 00 00 00 00 09 00 00 00 07 d0 00 00 00 00 00 00 06",
+		"w300", "~l1", "b60", "b3600", "w2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refund (-want +got):\n%s", diff)
 	}

@@ -5,7 +5,7 @@
 -- ARGV[1]  numbers, packed: unsigned, big-endian, of so many bytes
 --            now       7  in ms; 0, as always in production, reads TIME
 --          then, for each limit
---            kind      1  1 sliding window, 2 fixed window, 3 log, 4 bucket
+--            kind      1  1 sliding window, 2 fixed window, 3 log, 4 bucket; plus 4 if it refuses nobody
 --            capacity  7  of a bucket, in tokens
 --            limit     7  how many in a window; a bucket's refill in tokens a window
 --            window    5  in ms, whole seconds
@@ -30,7 +30,7 @@
 local key = KEYS[1]
 local fmod, max, min = math.fmod, math.max, math.min
 
-local SLIDING, FIXED, LOG = 1, 2, 3
+local SLIDING, FIXED, LOG, BUCKET = 1, 2, 3, 4
 local NEVER = -1
 local MAX_EXACT = 9007199254740991 -- 2^53 - 1, a bucket's largest deficit
 local MAX_COUNT = 10000000000000   -- the largest limit
@@ -216,6 +216,8 @@ repeat
     local field, text = ARGV[i + 1], texts[i]
     local kind, capacity, limit, length, cost
     kind, capacity, limit, length, cost, place = struct.unpack('>BI7I7I5I7', ARGV[1], place)
+    local refuses = kind <= BUCKET
+    if not refuses then kind = kind - BUCKET end
     local pass, flags, remaining, reset, wait, write, forget, time
     if kind == SLIDING or kind == FIXED then
       pass, flags, remaining, reset, wait, write, forget, time = window(text, kind == SLIDING, limit, length, cost, charge)
@@ -227,7 +229,7 @@ repeat
     if foreign then flags = 2 end
     if pass then
       flags = flags + 1
-    elseif string.byte(field) ~= 126 then -- 126 is "~": a shadow limit refuses nobody
+    elseif refuses then
       allowed = 0
     end
     if write then

@@ -13,7 +13,7 @@ const Never time.Duration = -1
 
 // Verdict is what one limit says about a request.
 type Verdict struct {
-	// Pass says whether this limit lets the request through. A shadow limit that does not refuses nobody.
+	// Pass says whether this limit lets the request through. A shadow or unenforced limit that does not refuses nobody.
 	Pass bool
 	// Restarted says that the stored state was unreadable, or more than a window ahead of the clock, and was begun anew.
 	Restarted bool
@@ -29,7 +29,7 @@ type Verdict struct {
 
 // Decision is what one call decided.
 type Decision struct {
-	// Allowed says that every limit passed that is not a shadow, and that they were charged.
+	// Allowed says that every limit passed that refuses anybody, and that they were charged.
 	Allowed bool
 	// AtMS is the time in ms since the epoch that the charges stand under; AppendRefund takes it. 0 where the limits of
 	// the call disagree about the time, after Redis' clock went back: then a refund takes nothing back.
@@ -42,7 +42,7 @@ type Decision struct {
 func (d *Decision) Wait(charges []Charge) time.Duration {
 	var longest time.Duration
 	for i, v := range d.Verdicts {
-		if v.Pass || charges[i].Limit.Shadow {
+		if v.Pass || !charges[i].Limit.Refuses() {
 			continue
 		}
 		if v.Wait == Never {
@@ -54,14 +54,15 @@ func (d *Decision) Wait(charges []Charge) time.Duration {
 }
 
 // Charged appends those charges of the call that were counted, which is what a refund may name: none if the request was
-// refused, and no shadow limit that did not pass.
+// refused, and no limit that did not pass. Each comes with what was charged, which is more than its own cost where
+// another limit shares its state.
 func (d *Decision) Charged(dst, charges []Charge) []Charge {
 	if !d.Allowed {
 		return dst
 	}
 	for i, v := range d.Verdicts {
 		if v.Pass {
-			dst = append(dst, charges[i])
+			dst = append(dst, Charge{Limit: charges[i].Limit, Cost: Price(charges, i)})
 		}
 	}
 	return dst
@@ -110,7 +111,7 @@ func ReadDecision(v resp.Value, charges []Charge, into *Decision) error {
 		if err := into.Verdicts[i].read(b[replyHead+replyVerdict*i:], i, charges[i].Limit); err != nil {
 			return err
 		}
-		all = all && (into.Verdicts[i].Pass || charges[i].Limit.Shadow)
+		all = all && (into.Verdicts[i].Pass || !charges[i].Limit.Refuses())
 	}
 	if all != (allowed == 1) {
 		return odd("reply", allowed, "what the verdicts say for allowed")

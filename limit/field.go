@@ -59,6 +59,12 @@ func shared(charges []Charge, i int) (cost, refill int64) {
 	return cost, refill
 }
 
+// Price is what charge i of a call costs: limits that share their state share one charge, the largest.
+func Price(charges []Charge, i int) int64 {
+	cost, _ := shared(charges, i)
+	return cost
+}
+
 // sharing says that another charge has the same field as charge i.
 func sharing(charges []Charge, i int) bool {
 	if len(charges) == 1 {

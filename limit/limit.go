@@ -64,7 +64,13 @@ type Limit struct {
 	Burst int64
 	// Shadow limits are counted in fields of their own and refuse nobody.
 	Shadow bool
+	// Unenforced limits refuse nobody, but are counted in the same field as if they did, so that enforcing one finds what
+	// was used.
+	Unenforced bool
 }
+
+// Refuses says whether a request that the limit does not let pass is refused.
+func (l *Limit) Refuses() bool { return !l.Shadow && !l.Unenforced }
 
 // Charge is one limit, and what a request costs under it. Cost 0 only looks, and a negative one counts 1.
 type Charge struct {

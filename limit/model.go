@@ -72,7 +72,7 @@ func (id *identity) evaluate(nowMS int64, charges []Charge, charge bool) (Decisi
 	for i, c := range charges {
 		cost, refill := shared(charges, i)
 		o := answer(id.fields[c.Limit.field()], question{c.Limit, cost, refill, nowMS, charge})
-		if !o.verdict.Pass && !c.Limit.Shadow {
+		if !o.verdict.Pass && c.Limit.Refuses() {
 			decision.Allowed = false
 		}
 		if i == 0 {

@@ -72,10 +72,13 @@ var componentFields = []strictjson.Field[identity.Component]{
 	},
 }
 
+// stateSource tells an outline that a source of one of some kinds is read.
+func stateSource(n *strictjson.Node, kinds func() []string) {
+	n.State(func(f *strictjson.Facts) { f.Pattern = prose("^(" + strings.Join(kinds(), "|") + "):.+$") })
+}
+
 func readSource(c *identity.Component, n *strictjson.Node) {
-	n.State(func(f *strictjson.Facts) {
-		f.Pattern = prose("^(" + strings.Join(identity.SourceKinds(), "|") + "):.+$")
-	})
+	stateSource(n, identity.SourceKinds)
 	text, ok := n.Text()
 	if !ok {
 		return

@@ -47,6 +47,7 @@ func (r *Route) finish(p *Policy, template, key string) {
 			Algorithm: l.Algorithm.String(), Window: strictjson.FormatDuration(l.Window),
 		}
 		l.charge = limit.NewCharge(&l.Limit, l.Cost)
+		l.varies = l.newVariable()
 		l.setKeyHead(p.Redis.KeyPrefix)
 
 		source := keySource{l.keyHead, l.Labels.Identity}
@@ -56,7 +57,7 @@ func (r *Route) finish(p *Policy, template, key string) {
 		l.sameKey = first[source]
 
 		r.NeedsBody = r.NeedsBody || l.Identity.NeedsBody()
-		if r.Blocked == nil && l.Limit.Limit == 0 && !l.Shadow {
+		if r.Blocked == nil && l.Limit.Limit == 0 && !l.Shadow && l.varies == nil {
 			r.Blocked = l
 		}
 	}

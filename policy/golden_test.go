@@ -105,6 +105,11 @@ func describeRoute(b *strings.Builder, r *Route) {
 		fmt.Fprintf(b, "  %q by %s: %d (burst %d) in %v, %s, cost %d, bucket %q, count %v, shadow %v, key %q\n",
 			l.Name, l.Identity, l.Limit.Limit, l.Burst, l.Window, l.Algorithm, l.Cost, l.Bucket, l.Count, l.Shadow, l.keyHead)
 	}
+	for _, l := range r.Limits {
+		if l.varies != nil {
+			fmt.Fprintf(b, "  %q varies: plans %+v, cost from %q, enforced for %d%%\n", l.Name, l.Plans, l.CostFrom, l.EnforcePercent)
+		}
+	}
 	if r.Blocked != nil {
 		fmt.Fprintf(b, "  blocked by %q\n", r.Blocked.Name)
 	}

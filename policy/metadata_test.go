@@ -39,6 +39,8 @@ func TestRouteMetadataMeansTheSameAsARoute(t *testing.T) {
 			"route": "GET /orders/{id}", "on_error": "closed", "exempt": []any{"10.0.0.0/8"},
 			"limits": []any{
 				map[string]any{"name": "per order", "identity": "order", "limit": 30, "window": "1m", "shadow": true},
+				map[string]any{"name": "plan", "identity": "ip", "window": "1h", "cost": "header:x-cost", "enforce_percent": 10,
+					"limit": map[string]any{"by": "header:x-plan", "values": map[string]any{"gold": 3e8}, "default": 0}},
 				map[string]any{"identity": "ip", "limit": 3e10, "window": "1s", "algorithm": "token_bucket", "count": []any{500, 503}},
 			},
 		},
@@ -51,6 +53,8 @@ func TestRouteMetadataMeansTheSameAsARoute(t *testing.T) {
 	want := mustParse(t, `{"identities": {"order": {"from": "path:id"}}, "default": null, "routes": {"GET /orders/{id}": {
 		"on_error": "closed", "exempt": ["10.0.0.0/8"], "limits": [
 			{"name": "per order", "identity": "order", "limit": 30, "window": "1m", "shadow": true},
+			{"name": "plan", "identity": "ip", "window": "1h", "cost": "header:x-cost", "enforce_percent": 10,
+				"limit": {"by": "header:x-plan", "values": {"gold": 300000000}, "default": 0}},
 			{"identity": "ip", "limit": 30000000000, "window": "1s", "algorithm": "token_bucket", "count": [500, 503]}]}}}`).Routes[0]
 	if diff := cmp.Diff(want, got, exported); diff != "" {
 		t.Error(diff)
@@ -60,7 +64,7 @@ func TestRouteMetadataMeansTheSameAsARoute(t *testing.T) {
 	got.Capture("//orders/%37;v=1/?x", &m)
 	plan := new(Plan)
 	got.Plan(requestOf(from("203.0.113.7"), m.Params, ""), plan)
-	wantPlan := map[string][]string{"rl:{GET:/orders/:id|order:7}": {"per order"}, "rl:{GET:/orders/:id|ip:203.0.113.7}": {"ip"}}
+	wantPlan := map[string][]string{"rl:{GET:/orders/:id|order:7}": {"per order"}, "rl:{GET:/orders/:id|ip:203.0.113.7}": {"plan", "ip"}}
 	if diff := cmp.Diff(wantPlan, plan.shape()); diff != "" {
 		t.Error(diff)
 	}

@@ -11,7 +11,12 @@ import (
 // key. It may be used again for the next request and then allocates nothing.
 type Plan struct {
 	Groups []Group
+	// Blocked is the first limit that is 0 for this caller and refuses: Redis need
+	// not be asked. BlockedIn is its group.
+	Blocked   *Limit
+	BlockedIn int
 
+	scratch  []byte     // a value that is compared
 	resolved []resolved // parallel to the route's limits
 }
 
@@ -37,7 +42,7 @@ func (g *Group) Identity() []byte { return g.Key[g.identityAt : len(g.Key)-1] }
 // Plan resolves the identity of every limit for one request, and groups the
 // limits that have one key. What was odd is left in req.Noted.
 func (r *Route) Plan(req *identity.Request, p *Plan) {
-	p.Groups, p.resolved = p.Groups[:0], p.resolved[:0]
+	p.Groups, p.resolved, p.Blocked = p.Groups[:0], p.resolved[:0], nil
 	for i, l := range r.Limits {
 		var where resolved
 		if l.sameKey < i {
@@ -51,6 +56,9 @@ func (r *Route) Plan(req *identity.Request, p *Plan) {
 		g.Limits = append(g.Limits, l)
 		g.Charges = append(g.Charges, l.charge)
 		g.IdentityUsed = append(g.IdentityUsed, where.used)
+		if l.varies != nil {
+			p.vary(l, where.group, req)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"strings"
 	"time"
 
 	"routelimit/limit"
+	"routelimit/policy/identity"
 	"routelimit/policy/strictjson"
 )
 
@@ -19,7 +21,14 @@ type limitDraft struct {
 	reader *reader
 	limit  *Limit
 
-	quota, window, burst *strictjson.Node
+	window, burst *strictjson.Node
+	quotas        []quotaAt // all that the limit may be
+}
+
+// quotaAt is a limit's number, or that of a plan, and where it stands.
+type quotaAt struct {
+	node  *strictjson.Node
+	value int64
 }
 
 var limitFields = []strictjson.Field[limitDraft]{
@@ -40,7 +49,8 @@ var limitFields = []strictjson.Field[limitDraft]{
 		Name: "limit", Read: (*limitDraft).readQuota,
 		Missing: `write how many requests pass in a window, such as "limit": 100`,
 		Doc: prose("how many requests pass in a window, more exactly how much cost; 0 refuses every request without asking Redis. " +
-			"Multiplied by the window in ms it must stay below 2^53, and a sliding log takes at most 1,000"),
+			"Multiplied by the window in ms it must stay below 2^53, and a sliding log takes at most 1,000. " +
+			"An object gives each plan a limit of its own"),
 		Example: prose(`100`),
 	},
 	{
@@ -74,7 +84,7 @@ var limitFields = []strictjson.Field[limitDraft]{
 	},
 	{
 		Name: "cost", Read: (*limitDraft).readCost,
-		Doc:     prose("how much of the limit one request takes"),
+		Doc:     prose("how much of the limit one request takes; `header:` and a name for what a filter before this one says in a header"),
 		Default: prose(`1`), Example: prose(`5`),
 	},
 	{
@@ -93,7 +103,17 @@ var limitFields = []strictjson.Field[limitDraft]{
 			"A client that leaves before the response stays counted"),
 		Example: prose(`[401, 403]`),
 	},
-	{Name: "enforce_percent", Read: unsupported[limitDraft]},
+	{
+		Name: "enforce_percent",
+		Read: func(d *limitDraft, n *strictjson.Node) {
+			if percent, ok := n.Whole(0, everybody); ok {
+				d.limit.EnforcePercent = int(percent)
+			}
+		},
+		Doc: prose("for how many in a hundred callers, by a hash of their identity, the limit refuses. " +
+			"For the others it counts alike and refuses nobody"),
+		Default: prose(`100`), Example: prose(`10`),
+	},
 	{Name: "lease", Read: unsupported[limitDraft]},
 }
 
@@ -142,20 +162,44 @@ func (d *limitDraft) readIdentity(n *strictjson.Node) {
 }
 
 func (d *limitDraft) readQuota(n *strictjson.Node) {
-	d.quota = n
-	if n.Kind() == strictjson.Object {
-		n.Fail("limits by a value of the request are not supported yet; write a number")
-		return
+	if n.Kind() != strictjson.Object {
+		d.limit.Limit.Limit = d.readQuotaValue(n)
 	}
-	d.limit.Limit.Limit, _ = n.Whole(0, mostLimit)
+	if n.Either(strictjson.Object) {
+		d.readPlans(n)
+	}
+}
+
+func (d *limitDraft) readQuotaValue(n *strictjson.Node) int64 {
+	value, _ := n.Whole(0, mostLimit)
+	d.quotas = append(d.quotas, quotaAt{n, value})
+	return value
 }
 
 func (d *limitDraft) readCost(n *strictjson.Node) {
-	if n.Kind() == strictjson.String {
-		n.Fail("a cost that a header gives is not supported yet; write a number")
+	if n.Kind() != strictjson.String {
+		d.limit.Cost, _ = n.Whole(1, mostCost)
+	}
+	if n.Either(strictjson.String) {
+		d.readCostHeader(n)
+	}
+}
+
+func (d *limitDraft) readCostHeader(n *strictjson.Node) {
+	n.StatePattern(prose("^header::?[0-9A-Za-z!#$%&'*+.^_`|~-]+$"))
+	text, ok := n.Text()
+	if !ok {
 		return
 	}
-	d.limit.Cost, _ = n.Whole(1, mostCost)
+	source, err := identity.ParseSource(text)
+	switch {
+	case err == nil && source.Kind() == "header":
+		d.limit.CostFrom = source
+	case err == nil || !strings.HasPrefix(text, "header:"):
+		n.Fail(`%s is no cost; write a whole number, or "header:" and the name of a header that a filter before this one sets`, n.Show())
+	default:
+		n.Fail("%v", err)
+	}
 }
 
 func (d *limitDraft) readCount(n *strictjson.Node) {
@@ -187,7 +231,7 @@ func (r *reader) readLimit(n *strictjson.Node) *Limit {
 }
 
 func (r *reader) newLimit() limitDraft {
-	return limitDraft{reader: r, limit: &Limit{Cost: 1}}
+	return limitDraft{reader: r, limit: &Limit{Cost: 1, EnforcePercent: everybody}}
 }
 
 // finish checks what concerns several fields. before is the number of problems
@@ -201,9 +245,14 @@ func (d *limitDraft) finish(before int) {
 		d.window.Fail("%s is not a whole number of seconds; write one, such as %q", d.window.Show(), strictjson.FormatDuration(l.Window.Truncate(time.Second)))
 	}
 	// The algorithms have the last word on what can be counted exactly.
-	if d.reader.document.Count() == before {
-		if err := l.Check(); err != nil {
-			d.quota.Fail("%v", err)
+	if d.reader.document.Count() > before {
+		return
+	}
+	for _, quota := range d.quotas {
+		one := l.Limit
+		one.Limit = quota.value
+		if err := one.Check(); err != nil {
+			quota.node.Fail("%v", err)
 		}
 	}
 }

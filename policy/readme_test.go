@@ -24,17 +24,17 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 	login := &Route{Key: "POST:/login", Template: "POST /login", OnError: Closed, NeedsBody: true}
 	login.Limits = []*Limit{
 		{
-			Name: "pair", Cost: 1, Route: login,
+			Name: "pair", Cost: 1, EnforcePercent: 100, Route: login,
 			Limit:  limit.Limit{Algorithm: limit.SlidingLog, Limit: 10, Window: 5 * time.Minute},
 			Labels: Labels{Route: "POST:/login", Limit: "pair", Identity: "ip+username", Algorithm: "sliding_log", Window: "5m"},
 		},
 		{
-			Name: "account", Cost: 1, Route: login, Count: []int{401, 403},
+			Name: "account", Cost: 1, EnforcePercent: 100, Route: login, Count: []int{401, 403},
 			Limit:  limit.Limit{Limit: 50, Window: time.Hour},
 			Labels: Labels{Route: "POST:/login", Limit: "account", Identity: "username", Algorithm: "sliding_window", Window: "1h"},
 		},
 		{
-			Name: "address", Cost: 1, Route: login,
+			Name: "address", Cost: 1, EnforcePercent: 100, Route: login,
 			Limit:  limit.Limit{Limit: 100, Window: 5 * time.Minute},
 			Labels: Labels{Route: "POST:/login", Limit: "address", Identity: "ip", Algorithm: "sliding_window", Window: "5m"},
 		},
@@ -66,12 +66,13 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 var exported = cmp.Options{
 	cmpopts.IgnoreUnexported(Policy{}, Route{}, Limit{}, identity.Exempt{}), cmpopts.IgnoreTypes((*identity.Expr)(nil)), cmpopts.EquateEmpty(),
 	cmpopts.EquateComparable(netip.Prefix{}),
+	cmp.Comparer(func(a, b identity.Source) bool { return a.String() == b.String() }),
 }
 
 func oneLimit(key, template, identity string, quota int64) *Route {
 	r := &Route{Key: key, Template: template}
 	r.Limits = []*Limit{{
-		Name: identity, Cost: 1, Route: r,
+		Name: identity, Cost: 1, EnforcePercent: 100, Route: r,
 		Limit:  limit.Limit{Limit: quota, Window: time.Minute},
 		Labels: Labels{Route: key, Limit: identity, Identity: identity, Algorithm: "sliding_window", Window: "1m"},
 	}}

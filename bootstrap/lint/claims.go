@@ -3,6 +3,8 @@ package lint
 import (
 	"slices"
 	"strings"
+
+	"routelimit/policy/identity"
 )
 
 // jwtNamespace is where jwt_authn puts what it has verified.
@@ -31,12 +33,12 @@ func (e *envoy) checkClaims(p *plugin) {
 		}
 	}
 	if !seen {
-		e.warn("claims-missing", p.config, "identities come from what jwt_authn verifies, and there is no jwt_authn before routelimit; add it, or take the identities from elsewhere")
+		e.warn("claims-missing", p.config, "identities or plans come from what jwt_authn verifies, and there is no jwt_authn before routelimit; add it, or take them from elsewhere")
 		return
 	}
 	for _, payload := range payloads {
 		if !slices.Contains(written, payload) {
-			e.fail("claims-missing", p.config, "an identity is metadata:%s/%s/…, and no provider of jwt_authn has payload_in_metadata: %s; write it there", jwtNamespace, payload, payload)
+			e.fail("claims-missing", p.config, "an identity or a plan is metadata:%s/%s/…, and no provider of jwt_authn has payload_in_metadata: %s; write it there", jwtNamespace, payload, payload)
 		}
 	}
 }
@@ -44,12 +46,20 @@ func (e *envoy) checkClaims(p *plugin) {
 // claimPayloads are the keys under which limits expect verified tokens.
 func claimPayloads(p *plugin) []string {
 	var keys []string
+	add := func(s identity.Source) {
+		rest, ok := strings.CutPrefix(s.String(), "metadata:"+jwtNamespace+"/")
+		key, _, _ := strings.Cut(rest, "/")
+		if ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
 	for _, r := range allRoutes(p) {
 		for _, component := range r.Components() {
-			rest, ok := strings.CutPrefix(component.Source.String(), "metadata:"+jwtNamespace+"/")
-			key, _, _ := strings.Cut(rest, "/")
-			if ok && !slices.Contains(keys, key) {
-				keys = append(keys, key)
+			add(component.Source)
+		}
+		for _, l := range r.Limits {
+			if l.Plans != nil {
+				add(l.Plans.By)
 			}
 		}
 	}

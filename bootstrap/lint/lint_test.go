@@ -124,6 +124,8 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 
 		"a token's claims nobody writes": {[]string{jwt, ""},
 			[]string{"error claims-missing: " + plugin}},
+		"a plan in claims nobody writes": {[]string{`"limit": 120, "window"`, `"limit": {"by": "metadata:envoy.filters.http.jwt_authn/other/plan", "values": {"gold": 1}, "default": 1}, "window"`},
+			[]string{"error claims-missing: " + plugin}},
 		"no verification": {[]string{"envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", "envoy.extensions.filters.http.cors.v3.Cors"},
 			[]string{"warning claims-missing: " + plugin}},
 

@@ -57,12 +57,20 @@ func printRoute(out io.Writer, r *explain.Route) {
 }
 
 func printLimit(out io.Writer, l explain.Limit, keys []explain.Key) {
-	fmt.Fprintf(out, "\nlimit      %s: %s, for %s", l.Name, l.Terms, l.Identity)
-	if l.Cost != 1 {
+	fmt.Fprintf(out, "\nlimit      %s: %s, for %s%s", l.Name, l.Terms, l.Identity, planned(l))
+	if l.Cost != 1 || l.CostFrom != "" {
 		fmt.Fprintf(out, ", a request costs %d", l.Cost)
 	}
-	if l.Shadow {
+	if l.CostFrom != "" {
+		fmt.Fprintf(out, " by %s", l.CostFrom)
+	}
+	switch {
+	case l.Shadow:
 		fmt.Fprint(out, ", shadow: refuses nobody")
+	case l.EnforcePercent < 100 && l.Enforced:
+		fmt.Fprintf(out, ", enforced for %d%% of callers, and for this one", l.EnforcePercent)
+	case l.EnforcePercent < 100:
+		fmt.Fprintf(out, ", enforced for %d%% of callers, and not for this one", l.EnforcePercent)
 	}
 	if len(l.Count) > 0 {
 		fmt.Fprintf(out, ", only responses %v stay counted", l.Count)
@@ -87,6 +95,17 @@ func printLimit(out io.Writer, l explain.Limit, keys []explain.Key) {
 			printKey(out, l, k)
 		}
 	}
+}
+
+// planned says why the limit is this caller's.
+func planned(l explain.Limit) string {
+	switch {
+	case l.PlanBy == "":
+		return ""
+	case l.Plan == "":
+		return ", the default of " + l.PlanBy
+	}
+	return fmt.Sprintf(", plan %s of %s", visible(l.Plan), l.PlanBy)
 }
 
 func joined(from, why string) string {

@@ -82,7 +82,7 @@ func predictable(p *policy.Policy, r *policy.Route) bool {
 		return false
 	}
 	for _, l := range r.Limits {
-		if l.Shadow || l.Cost != 1 || l.Algorithm == limit.TokenBucket {
+		if l.Shadow || l.Varies() || l.Cost != 1 || l.Algorithm == limit.TokenBucket {
 			return false
 		}
 	}

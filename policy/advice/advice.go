@@ -58,6 +58,7 @@ func CheckRoute(p *policy.Policy, r *policy.Route) []Finding {
 var (
 	routeRules = []func(*checker, routeAt){
 		pairOnly, unverified, addressFirst, parameterMissing, bodyWithoutBody,
+		unverifiedPlan, percentInVain,
 		costAboveLimit, differingCosts, cancelledCount, neverRefuses, afterBlock, largeLog, withoutLimits,
 		exemptEverybody, exemptUnverified, closedShadow,
 	}

@@ -82,8 +82,19 @@ func (r routeAt) enforced() []limitAt {
 	return all
 }
 
-// quota is the limit's number.
+// quota is the limit's number, where there are plans that of the default.
 func (l limitAt) quota() int64 { return l.Limit.Limit.Limit }
+
+// quotas are all numbers that the limit may have.
+func (l limitAt) quotas() []int64 {
+	all := []int64{l.quota()}
+	if l.Plans != nil {
+		for _, plan := range l.Plans.Values {
+			all = append(all, plan.Limit)
+		}
+	}
+	return all
+}
 
 // identities are the components of a limit, with those of all alternatives.
 func (l limitAt) identities() []identity.Component {

@@ -113,10 +113,14 @@ func parameterMissing(c *checker, r routeAt) {
 	if pattern, err := c.policy.Paths.ParsePattern(r.Template); err == nil {
 		params = pattern.Params()
 	}
+	missing := func(s identity.Source) bool { return s.Kind() == "path" && !slices.Contains(params, s.Argument()) }
 	for _, l := range r.limits {
+		if l.Plans != nil && missing(l.Plans.By) {
+			c.fail("path-parameter", l.at("limit"), `the plan is told by %s, which %s does not have, so the default always holds; name the parameter in the route, or write another source`,
+				l.Plans.By, routeName(r))
+		}
 		for _, component := range l.identities() {
-			name := component.Source.Argument()
-			if component.Source.Kind() != "path" || slices.Contains(params, name) {
+			if !missing(component.Source) {
 				continue
 			}
 			c.fail("path-parameter", l.at("identity"), `%q is %s, which %s does not have, so it is never present; name the parameter in the route, or write another identity`,

@@ -3,6 +3,8 @@ package advice
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"routelimit/limit"
 	"routelimit/policy/strictjson"
@@ -11,19 +13,23 @@ import (
 // costAboveLimit: what one request takes never is there.
 func costAboveLimit(c *checker, r routeAt) {
 	for _, l := range r.limits {
-		if l.quota() > 0 && l.Cost > capacity(l) {
-			c.fail("cost-above-limit", l.at("cost"), `a request costs %d of %d, so none ever passes; write a cost of at most %d, or "limit": 0 to refuse every request`,
-				l.Cost, capacity(l), capacity(l))
+		for _, quota := range l.quotas() {
+			one := l.Limit.Limit
+			one.Limit = quota
+			if most := one.Capacity(); quota > 0 && l.Cost > most {
+				c.fail("cost-above-limit", l.at("cost"), `a request costs %d of %d%s, so none ever passes; write a cost of at most %d, or "limit": 0 to refuse every request`,
+					l.Cost, most, inAPlan(l), most)
+				break
+			}
 		}
 	}
 }
 
-// capacity is how much passes at once at most.
-func capacity(l limitAt) int64 {
-	if l.Burst > 0 {
-		return l.Burst
+func inAPlan(l limitAt) string {
+	if l.Plans == nil {
+		return ""
 	}
-	return l.quota()
+	return " in one of the plans"
 }
 
 // neverRefuses: another limit refuses whatever this one would.
@@ -48,11 +54,14 @@ func covers(tight, loose limitAt) bool {
 	if len(tight.Count) > 0 && !slices.Equal(tight.Count, loose.Count) {
 		return false
 	}
+	if tight.Varies() || loose.Varies() {
+		return false // it depends
+	}
 	if tight.quota() > loose.quota() || tight.Cost < loose.Cost {
 		return false
 	}
 	if tight.Algorithm == limit.TokenBucket || loose.Algorithm == limit.TokenBucket {
-		return tight.Algorithm == loose.Algorithm && capacity(tight) <= capacity(loose)
+		return tight.Algorithm == loose.Algorithm && tight.Capacity() <= loose.Capacity()
 	}
 	// An aligned window holds no more than a sliding one of the same length
 	// lets through; but in a bucket, other routes may charge only one of them.
@@ -64,13 +73,21 @@ func covers(tight, loose limitAt) bool {
 func differingCosts(c *checker, r routeAt) {
 	for i, l := range r.limits {
 		for _, earlier := range r.limits[:i] {
-			if sharesCount(earlier, l) && earlier.Cost != l.Cost {
-				c.warn("cost-differs", l.at("cost"), `it shares one count with limit %q, where a request costs %d, so the larger cost holds for both; write the same cost, or another window`,
-					earlier.Name, earlier.Cost)
+			if sharesCount(earlier, l) && cost(earlier) != cost(l) {
+				c.warn("cost-differs", l.at("cost"), `it shares one count with limit %q, where a request costs %s, so the larger cost holds for both; write the same cost, or another window`,
+					earlier.Name, cost(earlier))
 				break
 			}
 		}
 	}
+}
+
+// cost is what a request costs, in words.
+func cost(l limitAt) string {
+	if from := l.CostFrom.String(); from != "" {
+		return "what " + from + " says"
+	}
+	return strconv.FormatInt(l.Cost, 10)
 }
 
 // cancelledCount: what a limit does not count stays charged where a limit that
@@ -98,7 +115,7 @@ func sharesCount(a, b limitAt) bool {
 // afterBlock: a limit of 0 refuses before any other is asked.
 func afterBlock(c *checker, r routeAt) {
 	for _, l := range r.enforced() {
-		if l.quota() == 0 && len(r.limits) > 1 {
+		if l.quota() == 0 && !l.Varies() && len(r.limits) > 1 {
 			c.warn("after-block", l.at("limit"), "it refuses every request, so the other limits of the route never count; remove them, or this one")
 			return
 		}
@@ -110,9 +127,9 @@ const mostLog = 200
 
 func largeLog(c *checker, r routeAt) {
 	for _, l := range r.limits {
-		if l.Algorithm == limit.SlidingLog && l.quota() > mostLog {
+		if most := slices.Max(l.quotas()); l.Algorithm == limit.SlidingLog && most > mostLog {
 			c.warn("sliding-log-large", l.at("limit"), `a log of %d entries for each caller, 6 bytes each, is read and written with every request; write at most %d, or "algorithm": "sliding_window"`,
-				l.quota(), mostLog)
+				most, mostLog)
 		}
 	}
 }
@@ -137,14 +154,35 @@ func differingBuckets(c *checker) {
 }
 
 func countsLike(a, b limitAt) bool {
-	return a.quota() == b.quota() && a.Window == b.Window && a.Algorithm == b.Algorithm && a.Burst == b.Burst
+	return slices.Equal(a.quotas(), b.quotas()) && planSource(a) == planSource(b) && a.Window == b.Window && a.Algorithm == b.Algorithm && a.Burst == b.Burst
 }
 
 // terms are a limit in words.
 func terms(l limitAt) string {
-	text := fmt.Sprintf("%d in %s by %s", l.quota(), strictjson.FormatDuration(l.Window), l.Algorithm)
+	text := fmt.Sprintf("%s in %s by %s", quotas(l), strictjson.FormatDuration(l.Window), l.Algorithm)
 	if l.Burst > 0 {
 		text += fmt.Sprintf(" with a burst of %d", l.Burst)
 	}
 	return text
+}
+
+// quotas are the numbers of a limit in words: "10", "300 or 3000 by header:x-plan".
+func quotas(l limitAt) string {
+	var words []string
+	for _, quota := range l.quotas() {
+		words = append(words, strconv.FormatInt(quota, 10))
+	}
+	text := strings.Join(words, " or ")
+	if source := planSource(l); source != "" {
+		text += " by " + source
+	}
+	return text
+}
+
+// planSource is what tells the plan, "" where there are none.
+func planSource(l limitAt) string {
+	if l.Plans == nil {
+		return ""
+	}
+	return l.Plans.By.String()
 }

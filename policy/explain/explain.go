@@ -59,17 +59,24 @@ type Loss struct {
 	Why      string `json:"why"` // of the one that did
 }
 
-// Limit is one limit of the route.
+// Limit is one limit of the route, as it holds for this request.
 type Limit struct {
-	Name     string        `json:"name"`
-	Terms    string        `json:"terms"` // "10 in 5m by sliding_log"
-	Identity string        `json:"identity"`
-	Cost     int64         `json:"cost"`
-	Shadow   bool          `json:"shadow"`
-	Count    []int         `json:"count"`
-	Tried    []Alternative `json:"tried"`
-	Used     string        `json:"used"` // the alternative, "ip" or "unknown"
-	Key      string        `json:"key"`
+	Name     string `json:"name"`
+	Terms    string `json:"terms"` // "10 in 5m by sliding_log"
+	Identity string `json:"identity"`
+	PlanBy   string `json:"plan_by,omitempty"` // what tells the plan; "": all have one limit
+	Plan     string `json:"plan,omitempty"`    // "": the default holds
+	Cost     int64  `json:"cost"`
+	CostFrom string `json:"cost_from,omitempty"` // the header that gives it
+	Shadow   bool   `json:"shadow"`
+	// EnforcePercent is for how many in a hundred callers the limit refuses, and
+	// Enforced whether for this one.
+	EnforcePercent int           `json:"enforce_percent"`
+	Enforced       bool          `json:"enforced"`
+	Count          []int         `json:"count"`
+	Tried          []Alternative `json:"tried"`
+	Used           string        `json:"used"` // the alternative, "ip" or "unknown"
+	Key            string        `json:"key"`
 }
 
 // Alternative is one alternative of an identity that was looked at.
@@ -135,7 +142,10 @@ func Explain(p *policy.Policy, r Request) *Report {
 
 	report.Outcome, report.Why = outcome(p, route, request)
 	if report.Outcome == Asks || route != nil && route.Blocked != nil {
-		report.addLimits(route, request)
+		blocked := report.addLimits(route, request)
+		if report.Outcome == Asks && blocked != nil {
+			report.Outcome, report.Why = Refused, `limit "`+blocked.Name+`" is 0 for this caller`
+		}
 	}
 	return report
 }

@@ -3,36 +3,45 @@ package explain
 import (
 	"fmt"
 
+	"routelimit/limit"
 	"routelimit/policy"
 	"routelimit/policy/identity"
 	"routelimit/policy/strictjson"
 )
 
-// addLimits adds every limit of the route, and the keys that they come to.
-func (report *Report) addLimits(route *policy.Route, r *identity.Request) {
+// addLimits adds every limit of the route, and the keys that they come to. It
+// returns the limit that is 0 for this caller, if there is one.
+func (report *Report) addLimits(route *policy.Route, r *identity.Request) (blocked *policy.Limit) {
 	plan := new(policy.Plan)
 	request := *r
 	route.Plan(&request, plan)
-	keys := map[*policy.Limit]string{}
+	described := map[*policy.Limit]Limit{}
 	for i := range plan.Groups {
 		g := &plan.Groups[i]
 		key := Key{Key: string(g.Key), Slot: slot(g.Key), group: g}
-		for _, l := range g.Limits {
-			keys[l] = key.Key
+		for j, l := range g.Limits {
+			described[l] = describeLimit(l, &g.Charges[j], r, key.Key)
 			key.Limits = append(key.Limits, l.Name)
 		}
 		report.Keys = append(report.Keys, key)
 	}
 	for _, l := range route.Limits {
-		report.Limits = append(report.Limits, describeLimit(l, r, keys[l]))
+		report.Limits = append(report.Limits, described[l])
 	}
+	return plan.Blocked
 }
 
-func describeLimit(l *policy.Limit, r *identity.Request, key string) Limit {
+// describeLimit describes a limit and what it charges a request.
+func describeLimit(l *policy.Limit, c *limit.Charge, r *identity.Request, key string) Limit {
 	trace := l.Identity.Trace(r)
 	described := Limit{
-		Name: l.Name, Terms: terms(l), Identity: l.Identity.String(), Cost: l.Cost, Shadow: l.Shadow,
+		Name: l.Name, Terms: terms(c.Limit), Identity: l.Identity.String(),
+		Cost: c.Cost, CostFrom: l.CostFrom.String(),
+		Shadow: l.Shadow, EnforcePercent: l.EnforcePercent, Enforced: c.Limit.Refuses(),
 		Count: append([]int{}, l.Count...), Used: trace.Used, Key: key,
+	}
+	if l.Plans != nil {
+		described.PlanBy, described.Plan = l.Plans.By.String(), planOf(l, *r)
 	}
 	for _, tried := range trace.Tried {
 		a := Alternative{Text: tried.Text, Present: tried.Present}
@@ -44,9 +53,20 @@ func describeLimit(l *policy.Limit, r *identity.Request, key string) Limit {
 	return described
 }
 
+// planOf is the caller's plan, if it is listed. A value that is not stays unseen.
+func planOf(l *policy.Limit, r identity.Request) string {
+	value, ok := l.Plans.By.Append(nil, &r)
+	for _, plan := range l.Plans.Values {
+		if ok && plan.Name == string(value) {
+			return plan.Name
+		}
+	}
+	return ""
+}
+
 // terms are a limit in words: "10 in 5m by sliding_log".
-func terms(l *policy.Limit) string {
-	text := fmt.Sprintf("%d in %s by %s", l.Limit.Limit, strictjson.FormatDuration(l.Window), l.Algorithm)
+func terms(l *limit.Limit) string {
+	text := fmt.Sprintf("%d in %s by %s", l.Limit, strictjson.FormatDuration(l.Window), l.Algorithm)
 	if l.Burst > 0 {
 		text += fmt.Sprintf(" with a burst of %d", l.Burst)
 	}

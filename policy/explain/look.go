@@ -25,10 +25,10 @@ func (report *Report) Look(ask Ask) error {
 			return fmt.Errorf("key %s: %w", key.Key, err)
 		}
 		for j, verdict := range decision.Verdicts {
-			passes := verdict.Remaining >= cost(key.group, j)
+			passes := verdict.Remaining >= limit.Price(key.group.Charges, j)
 			key.Left = append(key.Left, Left{verdict.Remaining, verdict.Reset.Milliseconds(), passes})
-			if l := key.group.Limits[j]; !passes && !l.Shadow && outcome == Passes {
-				outcome, why = Refused, fmt.Sprintf("limit %q has %d left", l.Name, verdict.Remaining)
+			if !passes && key.group.Charges[j].Limit.Refuses() && outcome == Passes {
+				outcome, why = Refused, fmt.Sprintf("limit %q has %d left", key.Limits[j], verdict.Remaining)
 			}
 		}
 	}
@@ -39,8 +39,8 @@ func (report *Report) Look(ask Ask) error {
 // look asks about one key.
 func look(g *policy.Group, ask Ask) (*limit.Decision, error) {
 	var charges []limit.Charge
-	for _, l := range g.Limits {
-		charges = append(charges, limit.Charge{Limit: &l.Limit})
+	for _, c := range g.Charges {
+		charges = append(charges, limit.Charge{Limit: c.Limit})
 	}
 	command := limit.AppendDecide(nil, g.Key, 0, charges)
 	reply, err := ask(command)
@@ -52,16 +52,4 @@ func look(g *policy.Group, ask Ask) (*limit.Decision, error) {
 	}
 	decision := new(limit.Decision)
 	return decision, limit.ReadDecision(reply, charges, decision)
-}
-
-// cost is what the request takes of a limit: the largest among those that share
-// its count.
-func cost(g *policy.Group, i int) int64 {
-	var most int64
-	for _, l := range g.Limits {
-		if l.SharesState(&g.Limits[i].Limit) {
-			most = max(most, l.Cost)
-		}
-	}
-	return most
 }

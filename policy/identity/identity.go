@@ -68,6 +68,12 @@ const (
 	// incomplete, compressed, of another type, or not valid. Where no
 	// alternative was present, one bucket for all such bodies stood in.
 	BodyUnread
+	// CostUnread: the header that gives a request's cost was missing, repeated
+	// or no positive whole number, and 1 counted.
+	CostUnread
+	// PlanUnknown: a limit's value for the caller's plan is not known, and the
+	// default held.
+	PlanUnknown
 )
 
 // Has reports whether n contains every bit of other.

@@ -103,6 +103,17 @@ func sourceKindList() string {
 	return b.String()
 }
 
+// Append appends the value as it stands in a request, for those who compare it.
+// It is not ok if it is missing or cannot be read for certain. dst is returned
+// even then, since it may have grown.
+func (s Source) Append(dst []byte, r *Request) (value []byte, ok bool) {
+	if s.reader == nil {
+		return dst, false
+	}
+	dst, what := s.reader.read(dst, r)
+	return dst, what == text || what == number
+}
+
 // needsBody reports whether the value is in the body.
 func (s Source) needsBody() bool {
 	_, body := s.reader.(*bodySource)

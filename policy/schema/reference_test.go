@@ -95,12 +95,14 @@ func allowed(s *strictjson.Shape) string {
 		return "`" + strings.Join(s.Values, "`, `") + "`"
 	case s.IsDuration:
 		return fmt.Sprintf("duration, `%s` to `%s`", strictjson.FormatDuration(time.Duration(s.Least)), strictjson.FormatDuration(time.Duration(s.Most)))
-	case s.Kinds[0] == strictjson.Number:
-		return fmt.Sprintf("whole number, %d to %d", s.Least, s.Most)
 	}
 	var words []string
 	for _, kind := range s.Kinds {
-		words = append(words, kindWords[kind])
+		word := kindWords[kind]
+		if kind == strictjson.Number {
+			word = fmt.Sprintf("whole number, %d to %d", s.Least, s.Most)
+		}
+		words = append(words, word)
 	}
 	text := strings.Join(words, " or ")
 	if s.LeastItems > 0 {

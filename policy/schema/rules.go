@@ -16,7 +16,9 @@ func limitRules() object {
 			{"properties", object{{"algorithm", object{{"const", a.String()}}}}},
 		}
 	}
-	logLimit := object{{"properties", object{{"limit", object{{"maximum", limit.MaxLogLimit}}}}}}
+	most := object{{"maximum", limit.MaxLogLimit}}
+	plans := object{{"default", most}, {"values", object{{"additionalProperties", most}}}}
+	logLimit := object{{"properties", object{{"limit", append(most, member{"properties", plans})}}}}
 	return object{
 		{"dependencies", object{{"burst", isAlgorithm(limit.TokenBucket)}}},
 		{"if", isAlgorithm(limit.SlidingLog)},

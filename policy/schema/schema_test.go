@@ -120,6 +120,9 @@ var beyond = map[string]string{
 	"hash-key-not-set":             outside,
 	"hash-key-short":               outside,
 	"limit-times-window-too-large": product,
+	"plans-times-window-too-large": product,
+	"plans-burst-too-large":        product,
+	"plans-repeated":               repeated,
 }
 
 func TestEveryBadPolicyIsInvalidWhereASchemaCanTell(t *testing.T) {

@@ -109,7 +109,14 @@ func (w *writer) object(s *strictjson.Shape) object {
 		if s.NotNames != nil {
 			names = append(names, member{"not", object{{"enum", s.NotNames}}})
 		}
-		return object{{"propertyNames", names}, {"additionalProperties", w.shared(s.Member)}}
+		o := object{{"propertyNames", names}, {"additionalProperties", w.shared(s.Member)}}
+		if s.LeastItems > 0 {
+			o = append(o, member{"minProperties", s.LeastItems})
+		}
+		if s.MostItems > 0 {
+			o = append(o, member{"maxProperties", s.MostItems})
+		}
+		return o
 	}
 	var properties object
 	var required []string

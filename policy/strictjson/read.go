@@ -92,6 +92,10 @@ func (n *Node) IsNull() bool {
 	return n.kind == Null
 }
 
+// Either reports whether the value is of a kind, where others are allowed, too.
+// An outlined value is of each.
+func (n *Node) Either(kind Kind) bool { return n.kind == kind || n.shape() != nil }
+
 // is says of what kind the value is: "7 is a number", "a list stands here".
 func (n *Node) is() string {
 	if n.kind == Null || n.kind == Array || n.kind == Object {
