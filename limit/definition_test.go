@@ -3,22 +3,52 @@ package limit
 import (
 	"math/big"
 	"sort"
-	"time"
 )
 
 // The definitions of the algorithms, as a person would write them down: a list of what passed, gone through anew for
-// each question. Slow, in exact fractions, and for a clock that never goes back.
+// each question. Slow, and in exact fractions.
 
 // event is something that passed.
 type event struct{ at, cost int64 }
 
-// definition is one limit's history.
-type definition struct {
-	limit  Limit
+// history is what passed under one field. Limits of one field share it.
+type history struct {
 	events []event
+	last   int64 // the time of the last event, be it taken back or not
+	// inexact: a bucket was given something back after it had refilled. How much of that it may forget is not defined,
+	// only that it is never too little.
+	inexact bool
+}
+
+// definition is one limit and its history.
+type definition struct {
+	limit Limit
+	*history
+	refill int64 // of a bucket: the slowest of those that share it
 }
 
 func (d *definition) window() int64 { return d.limit.Window.Milliseconds() }
+
+// clock is the time that the limit goes by. Where the clock went back behind what is stored, that waits for it, as long
+// as it is no more than a window ahead; else the limit begins anew.
+func (d *definition) clock(now int64) (at int64, anew bool) {
+	w, stored, ahead := d.window(), d.last, d.last-now
+	switch d.limit.Algorithm {
+	case FixedWindow, SlidingWindow:
+		stored = d.last / w * w
+		ahead = stored - now/w*w
+	case SlidingLog:
+		stored = 0
+		if len(d.events) > 0 {
+			stored = d.events[len(d.events)-1].at
+		}
+		ahead = stored - now
+	}
+	if d.last > 0 && ahead > w {
+		return now, true
+	}
+	return max(now, stored), false
+}
 
 // sum is the cost of what passed in [from, to).
 func (d *definition) sum(from, to int64) (total int64) {
@@ -36,16 +66,16 @@ func (d *definition) used(now int64) *big.Rat {
 	start := now / w * w
 	switch d.limit.Algorithm {
 	case FixedWindow:
-		return big.NewRat(d.sum(start, now+1), 1)
+		return big.NewRat(d.sum(start, start+w), 1)
 	case SlidingLog:
 		return big.NewRat(d.sum(now-w+1, now+1), 1)
 	case SlidingWindow:
 		weight := new(big.Rat).Mul(big.NewRat(d.sum(start-w, start), 1), big.NewRat(start+w-now, w))
-		return weight.Add(weight, big.NewRat(d.sum(start, now+1), 1))
+		return weight.Add(weight, big.NewRat(d.sum(start, start+w), 1))
 	}
 	lacks, since := new(big.Rat), int64(0)
 	refill := func(until int64) {
-		lacks.Sub(lacks, new(big.Rat).Mul(big.NewRat(d.limit.Limit, w), big.NewRat(until-since, 1)))
+		lacks.Sub(lacks, new(big.Rat).Mul(big.NewRat(d.refill, w), big.NewRat(until-since, 1)))
 		if lacks.Sign() < 0 {
 			lacks.SetInt64(0)
 		}
@@ -59,13 +89,13 @@ func (d *definition) used(now int64) *big.Rat {
 	return lacks
 }
 
+// closed: a bucket that never refills lets nothing pass.
+func (d *definition) closed() bool { return d.limit.Algorithm == TokenBucket && d.refill == 0 }
+
 // passes says that used + cost <= limit.
 func (d *definition) passes(now, cost int64) bool {
-	if d.limit.Limit == 0 && d.limit.Algorithm == TokenBucket {
-		return false
-	}
 	sum := new(big.Rat).Add(d.used(now), big.NewRat(cost, 1))
-	return sum.Cmp(big.NewRat(d.limit.Capacity(), 1)) <= 0
+	return !d.closed() && sum.Cmp(big.NewRat(d.limit.Capacity(), 1)) <= 0
 }
 
 // remaining is the largest cost that passes now.
@@ -86,66 +116,144 @@ func (d *definition) longest(now int64) int64 {
 	if d.limit.Algorithm != TokenBucket {
 		return 2 * d.window()
 	}
-	lacks := new(big.Rat).Mul(d.used(now), big.NewRat(d.window(), d.limit.Limit))
+	lacks := new(big.Rat).Mul(d.used(now), big.NewRat(d.window(), d.refill))
 	return new(big.Int).Div(lacks.Num(), lacks.Denom()).Int64() + 1
 }
 
-func (d *definition) wait(now, cost int64) time.Duration {
+// wait is in how many ms the cost passes: 0 now, -1 never.
+func (d *definition) wait(now, cost int64) int64 {
 	switch {
 	case d.passes(now, cost):
 		return 0
-	case cost > d.limit.Capacity() || d.limit.Limit == 0 && d.limit.Algorithm == TokenBucket:
-		return Never
+	case cost > d.limit.Capacity() || d.closed():
+		return -1
 	}
-	return ms(first(d.longest(now), func(wait int64) bool { return d.passes(now+wait, cost) }))
+	return first(d.longest(now), func(wait int64) bool { return d.passes(now+wait, cost) })
 }
 
-func (d *definition) reset(now int64) time.Duration {
+// reset is in how many ms one more frees; of a bucket, until it is full.
+func (d *definition) reset(now int64) int64 {
 	w := d.window()
 	switch {
 	case d.limit.Algorithm == FixedWindow:
-		return ms(w - now%w)
-	case d.limit.Limit == 0 || d.used(now).Sign() == 0:
+		return w - now%w
+	case d.limit.Limit == 0 || d.closed() || d.used(now).Sign() == 0:
 		return 0
 	case d.limit.Algorithm == TokenBucket:
-		return ms(first(d.longest(now), func(wait int64) bool { return d.used(now+wait).Sign() == 0 }))
+		return first(d.longest(now), func(wait int64) bool { return d.used(now+wait).Sign() == 0 })
 	}
 	left := d.remaining(now)
-	return ms(first(d.longest(now), func(wait int64) bool { return d.remaining(now+wait) > left }))
+	return first(d.longest(now), func(wait int64) bool { return d.remaining(now+wait) > left })
 }
 
-// definitions is all limits of one identity, all or nothing. Each has a field of its own.
+// definitions is all limits of one identity, all or nothing.
 type definitions []*definition
 
 func define(limits []*Limit) definitions {
 	var all definitions
-	for _, l := range limits {
-		all = append(all, &definition{limit: *l})
+	for i, l := range limits {
+		d := &definition{limit: *l, history: new(history), refill: l.Limit}
+		for _, earlier := range all {
+			if earlier.limit.SharesState(l) {
+				d.history = earlier.history
+			}
+		}
+		for _, other := range limits {
+			if other.SharesState(l) {
+				d.refill = min(d.refill, other.Limit)
+			}
+		}
+		all = append(all[:i], d)
 	}
 	return all
 }
 
-func (all definitions) decide(now int64, costs []int64) Decision {
-	decision := Decision{Allowed: true, AtMS: now, Verdicts: make([]Verdict, len(all))}
-	for i, d := range all {
-		decision.Verdicts[i].Pass = d.passes(now, costs[i])
-		decision.Verdicts[i].Wait = d.wait(now, costs[i])
-		if !decision.Verdicts[i].Pass && !d.limit.Shadow {
-			decision.Allowed = false
+// price is what a request costs limit i: the largest cost among those that share its history.
+func (all definitions) price(i int, costs []int64) (most int64) {
+	for j, d := range all {
+		if d.history == all[i].history {
+			most = max(most, costs[j])
+		}
+	}
+	return most
+}
+
+// decide is the decision about a request, given what was decided where that is not defined.
+func (all definitions) decide(now int64, costs []int64, got Decision) Decision {
+	want := Decision{Allowed: true, AtMS: -1, Verdicts: make([]Verdict, len(all))}
+	views, times := make(definitions, len(all)), make([]int64, len(all))
+	look := func(i int) {
+		v := &want.Verdicts[i]
+		v.Remaining = views[i].remaining(times[i])
+		v.Reset = 0
+		if reset := views[i].reset(times[i]); reset > 0 {
+			v.Reset = duration(reset + times[i] - now)
 		}
 	}
 	for i, d := range all {
-		if decision.Allowed && decision.Verdicts[i].Pass {
-			d.events = append(d.events, event{now, costs[i]})
+		v, price := &want.Verdicts[i], all.price(i, costs)
+		views[i] = d
+		if times[i], v.Restarted = d.clock(now); v.Restarted {
+			views[i] = &definition{limit: d.limit, history: new(history), refill: d.refill}
 		}
-		decision.Verdicts[i].Remaining = d.remaining(now)
-		decision.Verdicts[i].Reset = d.reset(now)
+		v.Pass = views[i].passes(times[i], price)
+		wait := views[i].wait(times[i], price)
+		if wait > 0 {
+			wait += times[i] - now
+		}
+		v.Wait = duration(wait)
+		look(i)
+		if d.inexact && !v.Restarted && !(got.Verdicts[i].Pass && !v.Pass) {
+			v.Pass = got.Verdicts[i].Pass
+		}
+		want.Allowed = want.Allowed && (v.Pass || !d.limit.Refuses())
+		if want.AtMS == -1 {
+			want.AtMS = times[i]
+		} else if want.AtMS != times[i] {
+			want.AtMS = 0
+		}
 	}
-	return decision
+	charged := map[*history]bool{}
+	for i, d := range all {
+		price := all.price(i, costs)
+		if !want.Allowed || !want.Verdicts[i].Pass || price == 0 {
+			continue
+		}
+		if !charged[d.history] {
+			charged[d.history] = true
+			d.charge(times[i], price, want.Verdicts[i].Restarted)
+		}
+		views[i] = d
+	}
+	for i, d := range all {
+		if want.Allowed && want.Verdicts[i].Pass {
+			look(i)
+		}
+		if v := &want.Verdicts[i]; d.inexact && got.Verdicts[i].Remaining <= v.Remaining {
+			v.Remaining, v.Reset, v.Wait = got.Verdicts[i].Remaining, got.Verdicts[i].Reset, got.Verdicts[i].Wait
+		}
+	}
+	return want
+}
+
+// charge writes down what passed, and forgets what has left a log.
+func (d *definition) charge(at, cost int64, anew bool) {
+	if anew {
+		*d.history = history{}
+	}
+	if d.limit.Algorithm == SlidingLog {
+		for len(d.events) > 0 && d.events[0].at <= at-d.window() {
+			d.events = d.events[1:]
+		}
+	}
+	d.events, d.last = append(d.events, event{at, cost}), at
 }
 
 // undo makes it so that a charge never was.
-func (d *definition) undo(e event) {
+func (d *definition) undo(e event, now int64) {
+	if d.limit.Algorithm == TokenBucket && max(now, d.last) != e.at {
+		d.inexact = true
+	}
 	for i := range d.events {
 		if d.events[i] == e {
 			d.events = append(d.events[:i:i], d.events[i+1:]...)
