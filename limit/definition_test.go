@@ -213,20 +213,12 @@ func (all definitions) decide(now int64, costs []int64, got Decision) Decision {
 			want.AtMS = 0
 		}
 	}
-	charged := map[*history]bool{}
-	for i, d := range all {
-		price := all.price(i, costs)
-		if !want.Allowed || !want.Verdicts[i].Pass || price == 0 {
-			continue
-		}
-		if !charged[d.history] {
-			charged[d.history] = true
-			d.charge(times[i], price, want.Verdicts[i].Restarted)
-		}
-		views[i] = d
-	}
+	all.follow(now, costs, want)
 	for i, d := range all {
 		if want.Allowed && want.Verdicts[i].Pass {
+			if all.price(i, costs) > 0 {
+				views[i] = d
+			}
 			look(i)
 		}
 		if v := &want.Verdicts[i]; d.inexact && got.Verdicts[i].Remaining <= v.Remaining {
@@ -234,6 +226,20 @@ func (all definitions) decide(now int64, costs []int64, got Decision) Decision {
 		}
 	}
 	return want
+}
+
+// follow writes down what was decided elsewhere.
+func (all definitions) follow(now int64, costs []int64, got Decision) {
+	charged := map[*history]bool{}
+	for i, d := range all {
+		v, price := got.Verdicts[i], all.price(i, costs)
+		if !got.Allowed || !v.Pass || price == 0 || charged[d.history] {
+			continue
+		}
+		charged[d.history] = true
+		at, _ := d.clock(now)
+		d.charge(at, price, v.Restarted)
+	}
 }
 
 // charge writes down what passed, and forgets what has left a log.

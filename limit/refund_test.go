@@ -200,6 +200,26 @@ func TestRefundCreatesNoKeyAndKeepsTheExpiry(t *testing.T) {
 	})
 }
 
+func TestG16_RefundAfterTheKeyHasExpiredMakesNone(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, r *redisDecider) {
+		for _, l := range each(5, time.Second) {
+			key := fmt.Sprint(keyOf(t), l.Algorithm)
+			charged := r.decide(key, 0, cost(l, 2))
+			r.do("PEXPIRE", key, 1)
+			for tries := 0; r.ttl(key) != -2; tries++ {
+				if tries == 5000 {
+					t.Fatal("the key has not expired after five seconds")
+				}
+				time.Sleep(time.Millisecond)
+			}
+			r.refund(key, charged.AtMS, 0, cost(l, 2))
+			if ttl := r.ttl(key); ttl != -2 {
+				t.Errorf("%v: a refund made a key that lives for %v", l.Algorithm, ttl)
+			}
+		}
+	})
+}
+
 func TestRefundOfAForeignOrUnreadableStateChangesNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, r *redisDecider) {
 		key := keyOf(t)

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -156,17 +157,130 @@ func TestShadowFieldIsNotTheEnforcedOne(t *testing.T) {
 	})
 }
 
-func TestWindowsNeverLeaveStaleFieldsOverADay(t *testing.T) {
-	second := &Limit{Limit: 100, Window: time.Second}
-	day := &Limit{Limit: 200_000, Window: 24 * time.Hour}
-	r := connect(t, 0)
-	key := keyOf(t)
-	for s := time.Duration(0); s < 24*time.Hour; s += 397 * time.Second {
-		if !r.decide(key, at(s), one(second), one(day)).Allowed {
-			t.Fatalf("refused at %v", s)
+// Half a year of requests under windows of all kinds: there are as many fields as limits, whatever turned meanwhile, and
+// every verdict is the definition's.
+func TestG19_SeveralWindowsOverMonthsLeaveNoStaleFields(t *testing.T) {
+	const day = 24 * time.Hour
+	limits := []*Limit{
+		{Limit: 100, Window: time.Second},
+		{Limit: 3, Window: 10 * time.Minute},
+		{Limit: 40, Window: day},
+		{Algorithm: FixedWindow, Limit: 250, Window: 7 * day, Unenforced: true},
+		{Algorithm: SlidingLog, Limit: 20, Window: 12 * time.Hour},
+		{Algorithm: TokenBucket, Limit: 900, Window: 30 * day, Burst: 60},
+		{Limit: 1, Window: time.Minute, Shadow: true},
+	}
+	onEachRedis(t, func(t *testing.T, r *redisDecider) {
+		key, all, model := keyOf(t), define(limits), Model{}
+		costs, charges := make([]int64, len(limits)), make([]Charge, len(limits))
+		refused := 0
+		for n, now := int64(0), base; now < at(180*day); n++ {
+			for i, l := range limits {
+				costs[i] = 1 + n*int64(i)%3
+				charges[i] = cost(l, costs[i])
+			}
+			got := model.Decide(key, now, charges)
+			if diff := cmp.Diff(got, r.decide(key, now, charges...)); diff != "" {
+				t.Fatalf("at %d (-model +script):\n%s", now-base, diff)
+			}
+			if n%16 == 0 { // a definition reads all that ever was
+				if diff := cmp.Diff(all.decide(now, costs, got).Verdicts, got.Verdicts); diff != "" {
+					t.Fatalf("at %d (-definition +model):\n%s", now-base, diff)
+				}
+			} else {
+				all.follow(now, costs, got)
+			}
+			if !got.Allowed {
+				refused++
+			}
+			if fields := r.stored(key); len(fields) > len(limits) {
+				t.Fatalf("at %d there are the fields %v", now-base, fields)
+			}
+			// From a second to a day and a half, in no order.
+			now += []int64{1000, 61_000, 3_599_999, 1_234_567, 17 * 3_600_000, 36 * 3_600_000, 1, 599_999}[(5*n+n/7)%8]
 		}
+		if refused == 0 {
+			t.Error("nothing was refused")
+		}
+	})
+}
+
+// Several connections ask at one moment under several limits, two of which share a field: the check and the charge of
+// all is one step.
+func TestG21_SeveralLimitsAtOnceAreOneStep(t *testing.T) {
+	for i := range redises {
+		t.Run(redises[i].name, func(t *testing.T) {
+			for n, wide := range each(9, 10*time.Second) {
+				tight, hour := each(6, 10*time.Second)[n], &Limit{Limit: 100, Window: time.Hour}
+				key := fmt.Sprint(keyOf(t), wide.Algorithm)
+				var group sync.WaitGroup
+				admitted := make([]int, 4)
+				var last *redisDecider
+				for c := range admitted {
+					r := connect(t, i)
+					last = r
+					group.Go(func() { admitted[c] = passed(r, key, base, 20, one(wide), cost(tight, 2), one(hour)) })
+				}
+				group.Wait()
+				total := 0
+				for _, n := range admitted {
+					total += n
+				}
+				if total != 3 {
+					t.Errorf("%v: %d of 80 passed, want 3 of cost 2", wide.Algorithm, total)
+				}
+				if left := remaining(last, key, base, hour); left != 97 {
+					t.Errorf("%v: %d left of the hour, want 97", wide.Algorithm, left)
+				}
+			}
+		})
 	}
-	if got := r.stored(key); len(got) != 2 {
-		t.Errorf("fields %v, want two", got)
-	}
+}
+
+func TestUnenforcedLimitRefusesNobodyAndChargesWhatAnEnforcedOneWould(t *testing.T) {
+	onEach(t, func(t *testing.T, d decider) {
+		for i, enforced := range each(3, 10*time.Second) {
+			spared := each(3, 10*time.Second)[i]
+			spared.Unenforced = true
+			key := fmt.Sprint(keyOf(t), enforced.Algorithm)
+			for n := range int64(5) {
+				got := d.decide(key, base, one(spared))
+				if v := got.Verdicts[0]; !got.Allowed || v.Pass != (n < 3) || v.Remaining != max(0, 2-n) {
+					t.Errorf("%v: request %d: %+v", enforced.Algorithm, n+1, got)
+				}
+			}
+			// Enforced, it finds the three that passed, and not the two that it would have refused.
+			got := d.decide(key, base, one(enforced))
+			if got.Allowed || got.Verdicts[0].Remaining != 0 {
+				t.Errorf("%v: enforced: %+v", enforced.Algorithm, got)
+			}
+			if !d.decide(key, base+got.Verdicts[0].Wait.Milliseconds(), one(enforced)).Allowed {
+				t.Errorf("%v: refused after the wait", enforced.Algorithm)
+			}
+		}
+	})
+}
+
+// An enforced and a spared limit of one field share one charge, and only the enforced one refuses.
+func TestUnenforcedLimitBesideAnEnforcedOneOfItsField(t *testing.T) {
+	onEach(t, func(t *testing.T, d decider) {
+		for i, enforced := range each(6, 10*time.Second) {
+			spared := each(2, 10*time.Second)[i]
+			spared.Unenforced = true
+			key := fmt.Sprint(keyOf(t), enforced.Algorithm)
+			if got := passed(d, key, base, 9, one(spared), one(enforced)); got != 6 {
+				t.Errorf("%v: %d of 9 passed, want 6", enforced.Algorithm, got)
+			}
+			charges := []Charge{cost(spared, 3), one(enforced)}
+			got := d.decide(key+"2", base, charges...)
+			made := got.Charged(nil, charges)
+			if !got.Allowed || len(made) != 1 || made[0].Cost != 3 {
+				t.Fatalf("%v: %+v charged %+v, want the enforced one's, at the larger cost", enforced.Algorithm, got, made)
+			}
+			d.refund(key+"2", got.AtMS, base, made...)
+			if got := remaining(d, key+"2", base, enforced); got != 6 {
+				t.Errorf("%v: %d left after the refund, want 6", enforced.Algorithm, got)
+			}
+		}
+	})
 }

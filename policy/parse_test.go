@@ -188,3 +188,18 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+func TestG20_ABurstOrACostBelowOneIsRefusedAtLoad(t *testing.T) {
+	for fields, want := range map[string]string{
+		`"algorithm": "token_bucket", "burst": 0`:  "default.burst: 0 is out of range; write a whole number from 1",
+		`"algorithm": "token_bucket", "burst": -1`: "default.burst: -1 is out of range",
+		`"cost": 0`:   "default.cost: 0 is out of range; write a whole number from 1",
+		`"cost": -1`:  "default.cost: -1 is out of range",
+		`"cost": 0.5`: "default.cost: 0.5 is not whole",
+	} {
+		_, err := Parse([]byte(`{"default": {"identity": "ip", "limit": 5, "window": "1m", `+fields+`}}`), noEnv)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", fields, err, want)
+		}
+	}
+}
