@@ -115,6 +115,19 @@ func TestCostFromAHeaderIsRefundedWhole(t *testing.T) {
 	})
 }
 
+// What was given back is not shown as spent.
+func TestCostFromAHeaderThatWasRefundedIsShownAsLeft(t *testing.T) {
+	r := onRedis(t, `{"headers": "draft-08", "identities": {"user": {"from": "header:x-user"}}, "routes": {"GET /a": {"limits": [
+		{"name": "all", "identity": "all", "limit": 20, "window": "1m", "cost": "header:x-cost", "algorithm": "fixed_window"},
+		{"name": "user", "identity": "user", "limit": 1, "window": "1m", "algorithm": "fixed_window"}]}}, "default": null}`)
+	r.want("passed", r.get("/a", "x-user", "u", "x-cost", "2"))
+	s := r.get("/a", "x-user", "u", "x-cost", "5")
+	r.want("429", s)
+	if got, want := s.Client().Headers.Get("ratelimit"), `"all";r=18;t=60, "user";r=0;t=60`; got != want {
+		t.Errorf("RateLimit %s, want %s", got, want)
+	}
+}
+
 // Two limits with one count are charged the larger cost, and it is given back
 // whole, also where the other one would not have let the request pass.
 func TestCostFromAHeaderBesideALimitThatSharesItsCount(t *testing.T) {

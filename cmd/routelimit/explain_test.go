@@ -252,3 +252,18 @@ func TestExplainWritesNothingThatATerminalObeys(t *testing.T) {
 		t.Errorf("stdout %q", out)
 	}
 }
+
+func TestExplainSaysWhatDependsOnTheCaller(t *testing.T) {
+	path := write(t, "policy.json", `{"default": {"limits": [
+		{"name": "plan", "identity": "ip", "window": "1m", "cost": "header:x-cost", "limit": {"by": "header:x-plan", "values": {"gold": 3000}, "default": 300}},
+		{"name": "tried", "identity": "ip", "window": "1h", "limit": 50, "enforce_percent": 50}]}}`)
+	for _, c := range []struct{ from, plan, first, second string }{
+		{"203.0.113.7", "gold", "plan: 3000 in 1m by sliding_window, for ip, plan gold of header:x-plan, a request costs 7 by header:x-cost", "tried: 50 in 1h by sliding_window, for ip, enforced for 50% of callers, and for this one"},
+		{"203.0.113.8", "lead", "plan: 300 in 1m by sliding_window, for ip, the default of header:x-plan, a request costs 7 by header:x-cost", "tried: 50 in 1h by sliding_window, for ip, enforced for 50% of callers, and not for this one"},
+	} {
+		code, out, stderr := call(t, "explain", "GET", "/", "--policy", path, "--from", c.from, "-H", "x-plan: "+c.plan, "-H", "x-cost: 7")
+		if code != exitOK || !strings.Contains(out, "limit      "+c.first+"\n") || !strings.Contains(out, "limit      "+c.second+"\n") {
+			t.Errorf("code %d, stderr %q\n%s", code, stderr, out)
+		}
+	}
+}
