@@ -31,6 +31,10 @@ const fuzzed = `{"client": {"trusted_hops": 1}, "body": {"max_bytes": 512, "time
 			{"identity": "ip", "limit": 100, "window": "5m", "shadow": true}]},
 		"* /x/:id":          {"identity": "id+sub|jwt+q|key|sid|agent", "limit": 5, "window": "1s", "algorithm": "token_bucket", "burst": 2},
 		"GET h.example/a/*": {"identity": "key|q", "limit": 5, "window": "1m", "exempt": ["10.0.0.0/8"]},
+		"* /plan":           {"limits": [
+			{"identity": "key|ip", "window": "1m", "cost": "header:x-cost", "enforce_percent": 50,
+				"limit": {"by": "header:x-plan", "values": {"gold": 9, "trial": 0}, "default": 3}},
+			{"name": "claim", "identity": "key|ip", "window": "1m", "limit": {"by": "metadata:jwt/payload/sub", "values": {"1": 9}, "default": 3}, "shadow": true}]},
 		"PUT /none":         {"identity": "all", "limit": 0, "window": "1m"}},
 	"default": {"on_error": "closed", "identity": "key|name|ip", "limit": 5, "window": "1m"}}`
 
@@ -179,6 +183,9 @@ func FuzzRequest(f *testing.F) {
 		{headers: "method: PUT", path: "/none", body: []byte("x")},
 		{headers: "method: CONNECT\n:authority: \n:path: ", path: "", body: []byte("x")},
 		{headers: "authorization: bearer " + strings.Repeat("e", 5000), path: "/x/" + strings.Repeat("a%2F", 2000), body: []byte{1, 2, 3, 4, 5, 6, 7, 0xff}},
+		{headers: "method: GET\nx-plan: gold\nx-cost: 7\nx-key: a", path: "/plan", body: []byte("1")},
+		{headers: "method: GET\nx-plan: trial\nx-cost: -7\nx-cost: 8\nx-key: b", path: "/plan"},
+		{headers: "x-plan: \x80\nx-cost: 99999999999999999999999", path: "/plan", body: []byte("\x00\x00\x00\x00\x00\x00\xf0\x3f")},
 		{headers: json, path: "/login", body: []byte(login), redis: metadataSeed},
 		{headers: json, path: "/login", body: []byte(login), redis: []byte(strings.Repeat("*1\r\n", 200))},
 		{headers: json, path: "/login", body: []byte(login), redis: append([]byte("$66000\r\n"), make([]byte, 66000)...)},

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -55,33 +56,27 @@ func drawStep(t *rapid.T, now int64, limits []*Limit) int64 {
 	).Draw(t, "step")
 }
 
-// drawLimits draws limits that each have a field of their own.
-func drawLimits(t *rapid.T) []*Limit {
-	return rapid.SliceOfNDistinct(rapid.Custom(drawLimit), 1, 3, func(l *Limit) field { return l.field() }).Draw(t, "limits")
-}
-
 // Waiting exactly as long as told, alone, lets the same request pass; one millisecond less does not. This holds for the
 // model, which the scripts equal.
 func TestG28_WaitingAsLongAsToldPassesForEveryAlgorithm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := drawLimits(t)
+		p := drawPlan(t)
 		model, now := Model{}, base
-		for range rapid.IntRange(1, 25).Draw(t, "requests") {
-			now += drawStep(t, now, limits)
-			if rapid.IntRange(0, 5).Draw(t, "back") == 0 {
-				now -= 2 * drawStep(t, now, limits)
-			}
+		for _, step := range p.steps {
+			now += step.by
 			var charges []Charge
-			for _, l := range limits {
-				charges = append(charges, cost(l, drawCost(t, l)))
+			for i, l := range p.limits {
+				charges = append(charges, cost(l, step.costs[i]))
 			}
 			d := model.Decide("k", now, charges)
 			wait := d.Wait(charges)
 			if d.Allowed != (wait == 0) {
 				t.Fatalf("allowed %v and wait %v", d.Allowed, wait)
 			}
-			if wait <= 0 || slices.ContainsFunc(d.Verdicts, func(v Verdict) bool { return v.Restarted }) {
-				continue // what a refusal would begin anew stays as it is, and may refuse when the clock has come back
+			if wait <= 0 || wait == math.MaxInt64/time.Millisecond*time.Millisecond || slices.ContainsFunc(d.Verdicts, func(v Verdict) bool { return v.Restarted }) {
+				// Never, longer than a duration can say, or after a clock fault: what a refusal would begin anew stays as it
+				// is, and may refuse when the clock has come back.
+				continue
 			}
 			if model.Decide("k", now+wait.Milliseconds()-1, charges).Allowed {
 				t.Fatalf("at %d passes 1 ms before %v are over: %+v", now-base, wait, d)
