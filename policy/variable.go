@@ -32,13 +32,14 @@ type terms struct{ enforced, unenforced limit.Charge }
 // newVariable prepares what a request chooses from, or nil if nothing depends on
 // it. A shadow limit refuses nobody, at whatever percentage.
 func (l *Limit) newVariable() *variable {
-	v := &variable{priced: l.CostFrom.Kind() != "", percent: everybody, others: l.newTerms(l.Limit.Limit)}
+	priced, percent := l.CostFrom.Kind() != "", everybody
 	if !l.Shadow {
-		v.percent = uint64(l.EnforcePercent)
+		percent = l.EnforcePercent
 	}
-	if l.Plans == nil && !v.priced && v.percent == everybody {
+	if l.Plans == nil && !priced && percent == everybody {
 		return nil
 	}
+	v := &variable{priced: priced, percent: uint64(percent), others: l.newTerms(l.Limit.Limit)}
 	if l.Plans != nil {
 		v.plans = make(map[string]terms, len(l.Plans.Values))
 		for _, plan := range l.Plans.Values {

@@ -105,10 +105,12 @@ func allowed(s *strictjson.Shape) string {
 		words = append(words, word)
 	}
 	text := strings.Join(words, " or ")
-	if s.LeastItems > 0 {
+	switch {
+	case s.LeastItems > 0 && s.MostItems > 0:
+		text += fmt.Sprintf(" of %d to %d", s.LeastItems, s.MostItems)
+	case s.LeastItems > 0:
 		text += fmt.Sprintf(" of %d or more", s.LeastItems)
-	}
-	if s.MostItems > 0 {
+	case s.MostItems > 0:
 		text += fmt.Sprintf(" of at most %d", s.MostItems)
 	}
 	return text
