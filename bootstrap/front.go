@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -27,6 +28,29 @@ type Carried struct {
 	Name   string // "" if it has none
 	Fields []byte // of the namespace routelimit, in JSON
 }
+
+// Source is source.address, whom Envoy trusts, for a request of a peer that sends these entries of X-Forwarded-For and
+// this value of ClientHeader ("": none). Envoy reports an entry of a header with port 0, and its peer with the peer's port.
+func (f Front) Source(peer netip.AddrPort, sent []string, named string) netip.AddrPort {
+	if f.ClientHeader != "" {
+		if address, err := netip.ParseAddr(named); err == nil {
+			return netip.AddrPortFrom(address, 0)
+		}
+	}
+	hops := f.TrustedHops
+	if !f.UseRemoteAddress {
+		hops++ // the last entry is whom the proxy in front saw
+	}
+	if hops > 0 && hops <= len(sent) {
+		if address, err := netip.ParseAddr(sent[len(sent)-hops]); err == nil {
+			return netip.AddrPortFrom(address, 0)
+		}
+	}
+	return peer
+}
+
+// Appends says whether Envoy appends its peer to X-Forwarded-For.
+func (f Front) Appends() bool { return f.UseRemoteAddress && !f.SkipAppend }
 
 // Front is that of the connection manager around the plugin that Policy returns the configuration of; false if the file
 // holds none.

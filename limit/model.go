@@ -1,5 +1,7 @@
 package limit
 
+import "slices"
+
 // Model is what the scripts do, in Go: the same verdicts for the same calls, field by field, also where the clock goes
 // back. It serves tests and simulations. The zero value is an empty Redis; a Model is not for concurrent use.
 type Model struct {
@@ -8,8 +10,35 @@ type Model struct {
 
 // identity is one key's hash.
 type identity struct {
-	fields map[field]state
+	fields fields
 	forget int64 // when no field can change a verdict any more, in ms
+}
+
+// fields are a hash's, few enough to be looked through.
+type fields []stored
+
+type stored struct {
+	field field
+	state state
+}
+
+func (f fields) get(name field) state {
+	for i := range f {
+		if f[i].field == name {
+			return f[i].state
+		}
+	}
+	return nil
+}
+
+func (f *fields) set(name field, s state) {
+	for i := range *f {
+		if (*f)[i].field == name {
+			(*f)[i].state = s
+			return
+		}
+	}
+	*f = append(*f, stored{name, s})
 }
 
 // state is what one field holds: windowState, logState or bucketState.
@@ -36,7 +65,7 @@ type question struct {
 func (m *Model) Decide(key string, nowMS int64, charges []Charge) Decision {
 	id := m.keys[key]
 	if id == nil {
-		id = &identity{fields: map[field]state{}}
+		id = &identity{}
 	}
 	decision, outcomes := id.evaluate(nowMS, charges, true)
 	if !decision.Allowed {
@@ -47,7 +76,7 @@ func (m *Model) Decide(key string, nowMS int64, charges []Charge) Decision {
 		if o.next == nil {
 			continue
 		}
-		id.fields[charges[i].Limit.field()] = o.next
+		id.fields.set(charges[i].Limit.field(), o.next)
 	}
 	for _, o := range outcomes {
 		id.forget = max(id.forget, o.forget)
@@ -71,7 +100,7 @@ func (id *identity) evaluate(nowMS int64, charges []Charge, charge bool) (Decisi
 	outcomes := make([]outcome, len(charges))
 	for i, c := range charges {
 		cost, refill := shared(charges, i)
-		o := answer(id.fields[c.Limit.field()], question{c.Limit, cost, refill, nowMS, charge})
+		o := answer(id.fields.get(c.Limit.field()), question{c.Limit, cost, refill, nowMS, charge})
 		if !o.verdict.Pass && c.Limit.Refuses() {
 			decision.Allowed = false
 		}
@@ -112,17 +141,17 @@ func (m *Model) Refund(key string, chargedAtMS, nowMS int64, charges []Charge) {
 		cost, refill := shared(charges, i)
 		q := question{limit: c.Limit, cost: cost, refill: refill, nowMS: nowMS}
 		f := c.Limit.field()
-		switch s := id.fields[f].(type) {
+		switch s := id.fields.get(f).(type) {
 		case windowState:
-			id.fields[f] = s.refund(chargedAtMS, q)
+			id.fields.set(f, s.refund(chargedAtMS, q))
 		case logState:
 			if s = s.refund(chargedAtMS, q); len(s) > 0 {
-				id.fields[f] = s
+				id.fields.set(f, s)
 			} else {
-				delete(id.fields, f)
+				id.fields = slices.DeleteFunc(id.fields, func(s stored) bool { return s.field == f })
 			}
 		case bucketState:
-			id.fields[f] = s.refund(chargedAtMS, q)
+			id.fields.set(f, s.refund(chargedAtMS, q))
 		}
 	}
 }

@@ -139,7 +139,8 @@ func (m *Model) stored(key string) map[string]string {
 	if m.keys[key] == nil {
 		return fields
 	}
-	for f, s := range m.keys[key].fields {
+	for _, stored := range m.keys[key].fields {
+		f, s := stored.field, stored.state
 		var text string
 		switch s := s.(type) {
 		case windowState:

@@ -147,32 +147,19 @@ func (f *explainFlags) body(stdin io.Reader, a *attributes, most int) (*identity
 	return &identity.Body{Bytes: data, Complete: len(data) <= most && !waits}, nil
 }
 
-// arrive sets the client's address, and X-Forwarded-For as Envoy leaves it. Envoy reports an entry of that header with
-// port 0, and its peer with the peer's port.
+// arrive sets the client's address, and X-Forwarded-For as Envoy leaves it.
 func (a *attributes) arrive(from string, front *bootstrap.Front) error {
 	peer, err := parsePeer(from)
 	if err != nil {
 		return err
 	}
-	a.properties["source\x00address"] = peer.String()
 	if front == nil {
+		a.properties["source\x00address"] = peer.String()
 		return nil
 	}
-	hops, sent := front.TrustedHops, a.forwardedFor()
-	if !front.UseRemoteAddress {
-		hops++ // the last entry is whom the proxy in front saw
-	}
-	if hops > 0 && hops <= len(sent) {
-		if address, err := netip.ParseAddr(sent[len(sent)-hops]); err == nil {
-			a.properties["source\x00address"] = netip.AddrPortFrom(address, 0).String()
-		}
-	}
-	if named, ok := a.Header(front.ClientHeader, 0); ok && front.ClientHeader != "" {
-		if address, err := netip.ParseAddr(named); err == nil {
-			a.properties["source\x00address"] = netip.AddrPortFrom(address, 0).String()
-		}
-	}
-	if front.UseRemoteAddress && !front.SkipAppend {
+	named, _ := a.Header(front.ClientHeader, 0)
+	a.properties["source\x00address"] = front.Source(peer, a.forwardedFor(), named).String()
+	if front.Appends() {
 		a.headers = append(a.headers, [2]string{"x-forwarded-for", peer.Addr().String()})
 	}
 	return nil

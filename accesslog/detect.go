@@ -1,0 +1,127 @@
+package accesslog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Options say how logs are read.
+type Options struct {
+	Format string // one of FormatNames; "": found out from the first lines of each log
+	Fields []Field
+	// Received says whether X-Forwarded-For is as the proxy received it; nil: as
+	// the format says.
+	Received *bool
+	// Now is the present; a line may lie a day after it. The zero value is the
+	// clock's.
+	Now time.Time
+	// Progress is told how many bytes of the logs, as they lie there, were read. It
+	// is called from several goroutines.
+	Progress func(bytes int)
+}
+
+// detect makes the parser for a log that begins with these lines.
+func (o *Options) detect(sample []string) (*parser, error) {
+	now := o.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	candidates := o.candidates(sample)
+	var best *parser
+	most := 0
+	for _, f := range candidates {
+		if err := checkFields(f.name, f.fields); err != nil {
+			if len(candidates) == 1 {
+				return nil, err
+			}
+			continue
+		}
+		received := f.received
+		if o.Received != nil {
+			received = *o.Received
+		}
+		p := newParser(f.format, f.name, f.fields, received, now.UnixMilli())
+		if o.Format != "" {
+			return p, nil
+		}
+		if n := p.readable(sample); n > most {
+			best, most = p, n
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	first := "it is empty"
+	if len(sample) > 0 {
+		first = fmt.Sprintf("it begins with %s", show(sample[0]))
+	}
+	return nil, fmt.Errorf("the format is none of %s: %s; name one with --format, or write --format text and a --field for each of time, method, path, status and client",
+		strings.Join(FormatNames()[:len(formats)+1], ", "), first)
+}
+
+// candidate is a format that the log may have, with its fields.
+type candidate struct {
+	name     string
+	format   *format // nil for JSON
+	fields   []Field
+	received bool
+}
+
+func (o *Options) candidates(sample []string) []candidate {
+	if o.Format == formatText {
+		return []candidate{{name: formatText, format: &format{more: true}, fields: o.Fields}}
+	}
+	isJSON := len(sample) > 0 && strings.HasPrefix(strings.TrimLeft(sample[0], " \t"), "{")
+	if o.Format == formatJSON || o.Format == "" && isJSON {
+		known, received := jsonFields(sample)
+		return []candidate{{formatJSON, nil, places(o.Fields, known), received}}
+	}
+	var all []candidate
+	for i := range formats {
+		f := &formats[i]
+		if o.Format == "" || o.Format == f.name {
+			all = append(all, candidate{f.name, f, places(o.Fields, f.fields), f.received})
+		}
+	}
+	return all
+}
+
+// jsonFields are the fields that the first lines have under their common names.
+func jsonFields(sample []string) (fields []string, received bool) {
+	for _, known := range jsonNames {
+		for _, key := range known.keys {
+			if !hasKey(sample, key) {
+				continue
+			}
+			fields = append(fields, known.field+"=."+strings.ReplaceAll(key, ".", `\.`))
+			for _, nginx := range receivedKeys {
+				received = received || key == nginx
+			}
+			break
+		}
+	}
+	return fields, received
+}
+
+// hasKey says whether some line has the key in its object.
+func hasKey(sample []string, key string) bool {
+	o := object{paths: [][]string{{key}}, values: make([]string, 1), seen: make([]bool, 1)}
+	for _, line := range sample {
+		o.text, o.at = line, 0
+		if o.scan() && o.seen[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// readable counts the lines that can be read.
+func (p *parser) readable(sample []string) (n int) {
+	for _, line := range sample {
+		if _, err := p.parse(line); err == nil {
+			n++
+		}
+	}
+	return n
+}

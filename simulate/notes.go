@@ -1,0 +1,218 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"routelimit/accesslog"
+	"routelimit/policy"
+	"routelimit/replay"
+)
+
+// sights are what the requests showed by the way.
+type sights struct {
+	first, last int64
+	refused     int64 // with status 429
+	query       bool  // some path had one
+	preflights  int64
+	noStatus    int64
+}
+
+func newSights() *sights { return &sights{} }
+
+func (s *sights) add(p *replay.Played) {
+	e := p.Entry
+	if s.first == 0 {
+		s.first = e.TimeMS
+	}
+	s.last = e.TimeMS
+	if e.Status == 429 {
+		s.refused++
+	}
+	s.query = s.query || !s.query && strings.Contains(e.Path, "?")
+	if p.Outcome == replay.Preflight {
+		s.preflights++
+	}
+}
+
+// notes is what there is to say before the numbers are believed.
+type notes struct {
+	policy   *policy.Policy
+	settings replay.Settings
+	player   *replay.Player
+	seen     *sights
+	layouts  []*accesslog.Layout
+	lines    []string
+}
+
+func layoutsOf(logs []*accesslog.Log) []*accesslog.Layout {
+	var all []*accesslog.Layout
+	for _, l := range logs {
+		if l.Layout != nil {
+			all = append(all, l.Layout)
+		}
+	}
+	return all
+}
+
+// explainLacks says, for each limit, what the logs have no place for.
+func (r *Report) explainLacks(layouts []*accesslog.Layout) {
+	for i := range r.Routes {
+		for j := range r.Routes[i].Limits {
+			d := &r.Routes[i].Limits[j]
+			for _, layout := range layouts {
+				for _, lack := range replay.Lacks(layout, d.limit) {
+					if !slices.Contains(d.Lacks, lack) {
+						d.Lacks = append(d.Lacks, lack)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (n *notes) write(r *Report, logs []*accesslog.Log) []string {
+	n.lines = []string{}
+	n.aboutLogs(r, logs)
+	n.aboutLimits(r)
+	n.aboutAddresses(r)
+	n.aboutRoutes(r)
+	return n.lines
+}
+
+func (n *notes) say(format string, args ...any) {
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) aboutLogs(r *Report, logs []*accesslog.Log) {
+	for _, l := range logs {
+		if l.Err != nil {
+			n.say("%s was not read to its end: %v.", l.Name, l.Err)
+		}
+		if l.Late > 0 {
+			n.say("%s: %d of %d requests stand behind later ones, by up to %s, and were played late. Sort the log by time, or give the files that it is made of one by one.",
+				l.Name, l.Late, l.Requests, time.Duration(l.MostLateMS)*time.Millisecond)
+		}
+		if l.Unreadable*100 > l.Lines {
+			n.say("%s: %d of %d lines cannot be read; they take no part.", l.Name, l.Unreadable, l.Lines)
+		}
+	}
+	if n.seen.refused > 0 {
+		n.say("%d requests were answered 429 already, by whoever limited then. They are requests as well and were played; what they would have been answered otherwise is unknown.",
+			n.seen.refused)
+	}
+}
+
+func (n *notes) aboutLimits(r *Report) {
+	if n.policy.Mode == policy.Off {
+		n.say(`The policy's mode is "off": nothing is limited.`)
+	}
+	if n.policy.Mode == policy.Shadow {
+		n.say(`The policy's mode is "shadow": no request is refused; what would be is counted with each limit.`)
+	}
+	for _, route := range r.Routes {
+		for _, l := range route.Limits {
+			n.aboutLimit(&route, &l)
+		}
+	}
+}
+
+func (n *notes) aboutLimit(route *Route, l *Limit) {
+	name := fmt.Sprintf("%s, limit %q", route.Key, l.Name)
+	lacks := strings.Join(l.Lacks, ", ")
+	if l.LeftOut > 0 {
+		n.say("%s was not played for %d requests: the log has no place for %s. Name it with --field %s=PLACE, or play the limit as if nobody sent it with --missing fallback.",
+			name, l.LeftOut, lacks, first(l.Lacks))
+	} else if len(l.Lacks) > 0 {
+		n.say("%s: the log has no place for %s, so nobody has it here; name it with --field %s=PLACE.", name, lacks, first(l.Lacks))
+	}
+	for _, used := range l.Used {
+		if !used.Fallback {
+			continue
+		}
+		stand := "the address stood in"
+		if used.Alternative != "ip" {
+			stand = "one count for all of them stood in"
+		}
+		n.say("%s: %d of %d requests had nothing of %s; %s.", name, used.Requests, l.Asked, l.Identity, stand)
+	}
+	if l.OneIn > 1 {
+		n.say("%s met more identities than are kept: its shares and suggestions are those of one in %d of them, taken by chance.", name, l.OneIn)
+	}
+	if len(l.Count) > 0 && l.Asked > 0 && !n.every(func(a *accesslog.Layout) bool { return a.HasStatus }) {
+		n.say("%s counts by status, and a log has none: there every request stays counted. Name it with --field status=PLACE.", name)
+	}
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func (n *notes) every(has func(*accesslog.Layout) bool) bool {
+	return !slices.ContainsFunc(n.layouts, func(l *accesslog.Layout) bool { return !has(l) })
+}
+
+func (n *notes) aboutAddresses(r *Report) {
+	if n.player.Unknown > 0 {
+		n.say("%d requests have no client address that can be read. By address they share one count.", n.player.Unknown)
+	}
+	if n.player.Short > 0 {
+		n.say("%d requests have fewer entries in X-Forwarded-For than client.trusted_hops (%d): the address of whoever connected stood in. If the log lacks that header, name it with --field forwarded_for=PLACE; if it lacks the proxy's own entry, add --forwarded-for received.",
+			n.player.Short, n.policy.Definitions().Client().TrustedHops)
+	}
+	if !n.every(func(l *accesslog.Layout) bool { return l.HasClient || !l.HasForwardedFor || l.Received }) {
+		n.say("A log has no address of the client; the last entry of X-Forwarded-For stands in. That is whom Envoy trusts, unless xff_num_trusted_hops is set.")
+	}
+}
+
+func (n *notes) aboutRoutes(r *Report) {
+	if n.seen.preflights > 0 && !n.every(func(l *accesslog.Layout) bool {
+		return slices.Contains(l.Sources, "header:origin") && slices.Contains(l.Sources, "header:access-control-request-method")
+	}) {
+		n.say("%d requests are OPTIONS, and a log does not tell preflights from others: all were taken for preflights, which are not counted.", n.seen.preflights)
+	}
+	if !n.every(func(l *accesslog.Layout) bool { return l.HasHost }) && slices.ContainsFunc(n.policy.Routes, hasHost) {
+		n.say("Routes of this policy name a host, and a log has none, so they match nothing there. Name it with --field host=PLACE, or --field host==api.example.com for all.")
+	}
+	if !n.seen.query && n.usesQuery() {
+		n.say("An identity is read from the query, and no path in the log has one. Log the path with its query, or name the parameter with --field query:NAME=PLACE.")
+	}
+	named := func(l *accesslog.Layout) bool { return slices.Contains(l.Sources, "property:xds.route_name") }
+	if len(n.settings.Carried) > 0 && !n.every(named) {
+		n.say("Routes of this Envoy carry limits of their own, and a log does not say which route was taken, so they were not played. Name it with --field property:xds.route_name=PLACE.")
+	}
+	if d := n.policy.Default; d != nil && d.PerEnvoyRoute && !n.every(named) {
+		n.say("The default counts for each of Envoy's routes, and a log does not say which was taken: all share one count. Name it with --field property:xds.route_name=PLACE.")
+	}
+	exempt := func(r *policy.Route) bool { return len(r.Exempt) > 0 }
+	addressed := func(l *accesslog.Layout) bool { return l.HasClient || l.HasForwardedFor }
+	if slices.ContainsFunc(n.policy.Routes, exempt) && !n.every(addressed) {
+		n.say("Routes exempt addresses, and a log has none: nobody was exempt there.")
+	}
+}
+
+// hasHost says whether the route's template names a host: "POST api.example.com/login".
+func hasHost(r *policy.Route) bool {
+	_, path, _ := strings.Cut(r.Template, " ")
+	return !strings.HasPrefix(path, "/")
+}
+
+func (n *notes) usesQuery() bool {
+	for _, r := range routesOf(n.policy, n.settings.Carried) {
+		for _, l := range r.Limits {
+			for _, all := range l.Identity.Alternatives() {
+				for _, c := range all {
+					if c.Source.Kind() == "query" {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
