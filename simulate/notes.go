@@ -17,10 +17,7 @@ type sights struct {
 	refused     int64 // with status 429
 	query       bool  // some path had one
 	preflights  int64
-	noStatus    int64
 }
-
-func newSights() *sights { return &sights{} }
 
 func (s *sights) add(p *replay.Played) {
 	e := p.Entry
@@ -31,7 +28,7 @@ func (s *sights) add(p *replay.Played) {
 	if e.Status == 429 {
 		s.refused++
 	}
-	s.query = s.query || !s.query && strings.Contains(e.Path, "?")
+	s.query = s.query || strings.Contains(e.Path, "?")
 	if p.Outcome == replay.Preflight {
 		s.preflights++
 	}

@@ -21,42 +21,64 @@ type Options struct {
 // is in the report.
 func Run(ctx context.Context, p *policy.Policy, logs []accesslog.Input, o Options) (*Report, error) {
 	o.Replay.Uses = true
-	player := replay.New(p, o.Replay)
-	t := newTally(p, o.Replay.Carried)
-	seen := newSights()
+	s := newSide(p, o.Replay)
 	read, err := accesslog.Read(ctx, logs, o.Read, func(e *accesslog.Entry) error {
-		played := player.Play(e)
-		t.add(played)
-		seen.add(played)
+		s.play(e)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), AlreadyRefused: seen.refused}
+	return s.report(read, o.Top), nil
+}
+
+// side is one policy and what it does.
+type side struct {
+	policy   *policy.Policy
+	settings replay.Settings
+	player   *replay.Player
+	tally    *tally
+	seen     sights
+}
+
+func newSide(p *policy.Policy, s replay.Settings) *side {
+	return &side{policy: p, settings: s, player: replay.New(p, s), tally: newTally(p, s.Carried)}
+}
+
+func (s *side) play(e *accesslog.Entry) *replay.Played {
+	played := s.player.Play(e)
+	s.tally.add(played)
+	s.seen.add(played)
+	return played
+}
+
+// report is what became of all requests.
+func (s *side) report(read []*accesslog.Log, top int) *Report {
+	t := s.tally
+	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), AlreadyRefused: s.seen.refused}
 	for _, l := range read {
 		r.addLog(l)
 	}
 	if r.Requests > 0 {
-		r.From, r.To = timeOf(seen.first), timeOf(seen.last)
+		r.From, r.To = timeOf(s.seen.first), timeOf(s.seen.last)
 	}
-	for _, route := range routesOf(p, o.Replay.Carried) {
-		r.addRoute(t, route, o.Top)
+	for _, route := range routesOf(s.policy, s.settings.Carried) {
+		r.addRoute(t, route, top)
 	}
 	if none := t.routes[nil]; none != nil {
 		r.Routes = append(r.Routes, Route{
-			Key: noRoute, Requests: none.requests, Outcomes: outcomesOf(none.outcomes), Limits: []Limit{}, series: none.series,
+			Key: NoRoute, Requests: none.requests, Outcomes: outcomesOf(none.outcomes), Limits: []Limit{}, series: none.series,
 		})
 	}
-	n := notes{policy: p, settings: o.Replay, player: player, seen: seen, layouts: layoutsOf(read)}
+	n := notes{policy: s.policy, settings: s.settings, player: s.player, seen: &s.seen, layouts: layoutsOf(read)}
 	r.explainLacks(n.layouts)
 	r.Notes = n.write(r, read)
 	r.setTimeline(&t.clock)
-	return r, nil
+	return r
 }
 
-// noRoute is the key of requests that no route covers, not even the default.
-const noRoute = "none"
+// NoRoute is the key of requests that no route covers, not even the default.
+const NoRoute = "none"
 
 func sortedRoutes(carried map[string]*policy.Route) []*policy.Route {
 	var all []*policy.Route

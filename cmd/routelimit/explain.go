@@ -73,7 +73,7 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 	if f.output != "text" && f.output != "json" {
 		return usage(fmt.Errorf("--output %q is unknown; write text or json", f.output))
 	}
-	p, front, err := f.readPolicy(stdin)
+	p, front, err := readPolicy(f.policy, stdin)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,14 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 func usage(err error) error { return &failure{exitUsage, err} }
 
 // readPolicy reads a policy, and what Envoy does before it, if the file is an Envoy configuration.
-func (f *explainFlags) readPolicy(stdin io.Reader) (*policy.Policy, *bootstrap.Front, error) {
-	file, err := readFile(f.policy, stdin)
+func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front, error) {
+	file, err := readFile(name, stdin)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
 	raw, front, err := policyIn(file)
 	if err != nil {
-		return nil, nil, usage(fmt.Errorf("%s: %w", f.policy, err))
+		return nil, nil, usage(fmt.Errorf("%s: %w", name, err))
 	}
 	unset := ""
 	p, err := policy.Parse(raw, func(name string) (string, bool) {
@@ -131,7 +131,7 @@ func (f *explainFlags) readPolicy(stdin io.Reader) (*policy.Policy, *bootstrap.F
 		return nil, nil, usage(fmt.Errorf("hash_key_env in %s names %s, which is not set here; export it with the value that Envoy has, so that hashes are those of the keys", f.policy, unset))
 	}
 	if err != nil {
-		return nil, nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it with: routelimit lint %s\n%w", f.policy, f.policy, err)}
+		return nil, nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it with: routelimit lint %s\n%w", name, name, err)}
 	}
 	return p, front, nil
 }

@@ -12,7 +12,7 @@ import (
 // Exit codes. They are part of what the program promises.
 const (
 	exitOK       = 0
-	exitFindings = 1 // lint found errors; run could not run, or something ended by itself
+	exitFindings = 1 // lint found errors; diff lost requests; run could not run, or something ended by itself
 	exitUsage    = 2 // a verb, flag or file that is not there
 )
 
@@ -34,7 +34,7 @@ func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(), lintCommand(), explainCommand(), hashCommand(), schemaCommand(), versionCommand())
+	root.AddCommand(runCommand(), lintCommand(), explainCommand(), simulateCommand(), diffCommand(), hashCommand(), schemaCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
 	root.SetIn(stdin)

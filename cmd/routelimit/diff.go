@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"routelimit/replay"
+	"routelimit/simulate"
+)
+
+// diffFlags are what diff was asked for.
+type diffFlags struct {
+	logFlags
+	before, after string
+}
+
+func diffCommand() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff --old FILE --new FILE --log FILE...",
+		Short: "Play an access log through two policies: who gains, who loses?",
+		Long: `Play the requests of access logs through two policies and say what changes, for a review: the limits that differ, the
+requests of each route that only one of them refuses, and the identities that lose and gain most by it.
+
+` + aboutLogs + `
+
+  routelimit diff --old policy.json --new policy.next.json --log access.log
+
+Exit code 0: whatever the old policy lets pass, the new one does. 1: it refuses a request that the old one lets pass, a policy is
+wrong, or a log could not be read to its end. 2: the command line or a file cannot be read.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.logs = append(f.logs, args...)
+			return f.run(cmd)
+		},
+	}
+	f.add(cmd, "text, or json for programs")
+	cmd.Flags().StringVar(&f.before, "old", "", "the policy that is in force, or an Envoy configuration with it")
+	cmd.Flags().StringVar(&f.after, "new", "", "the policy that would be")
+	cmd.MarkFlagRequired("old")
+	cmd.MarkFlagRequired("new")
+	return cmd
+}
+
+func (f *diffFlags) run(cmd *cobra.Command) error {
+	options, err := f.options("text", "json")
+	if err == nil {
+		err = stdinOnce(append([]string{f.before, f.after}, f.logs...)...)
+	}
+	if err != nil {
+		return usage(err)
+	}
+	before, frontBefore, err := readPolicy(f.before, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	after, frontAfter, err := readPolicy(f.after, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	var old replay.Settings
+	if old, err = f.settings(options.Replay, f.before, before, frontBefore); err != nil {
+		return err
+	}
+	if options.Replay, err = f.settings(options.Replay, f.after, after, frontAfter); err != nil {
+		return err
+	}
+	inputs, size, end, err := f.open(cmd.InOrStdin())
+	if err != nil {
+		return usage(err)
+	}
+	defer end()
+	progress := startProgress(cmd.ErrOrStderr(), size)
+	options.Read.Progress = progress.add
+	c, err := simulate.Compare(cmd.Context(), before, after, inputs, old, options)
+	progress.end()
+	if err != nil {
+		return &failure{exitFindings, fmt.Errorf("the comparison was broken off: %w", err)}
+	}
+	if f.output == "json" {
+		writeJSON(cmd.OutOrStdout(), c)
+	} else {
+		printComparison(cmd.OutOrStdout(), c)
+	}
+	if err := logsFailure(c.Logs, c.Requests); err != nil {
+		return err
+	}
+	if c.Flow.Lost > 0 {
+		return &failure{code: exitFindings}
+	}
+	return nil
+}

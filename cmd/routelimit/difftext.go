@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"routelimit/simulate"
+)
+
+// printComparison writes a comparison for people.
+func printComparison(out io.Writer, c *simulate.Comparison) {
+	p := paintFor(out)
+	printLogs(out, c.Logs)
+	printSpan(out, c.From, c.To, c.Requests)
+	both := func(note string) bool { return slices.Contains(c.NotesOld, note) && slices.Contains(c.NotesNew, note) }
+	isBoth := slices.DeleteFunc(slices.Clone(c.NotesNew), func(note string) bool { return !both(note) })
+	printNotes(out, p, "", isBoth)
+	printNotes(out, p, ", old", slices.DeleteFunc(slices.Clone(c.NotesOld), both))
+	printNotes(out, p, ", new", slices.DeleteFunc(slices.Clone(c.NotesNew), both))
+
+	fmt.Fprintf(out, "\n%s\n", p.bold("policy"))
+	if len(c.Changes) == 0 {
+		fmt.Fprintln(out, "  nothing that decides who is refused")
+	}
+	for _, change := range c.Changes {
+		fmt.Fprintf(out, "  %s\n", wrap(visible(change), 4, 112))
+	}
+	if c.Requests == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := columns(out)
+	fmt.Fprintln(table, "route\trequests\trefused, old\tnew\tlose\tgain\t")
+	for _, r := range c.Routes {
+		name := routeName(r.New)
+		if r.Old != r.New {
+			name = routeName(r.Old) + " -> " + name
+		}
+		printFlow(table, name, r.Flow)
+	}
+	if len(c.Routes) > 1 {
+		printFlow(table, "all", c.Flow)
+	}
+	table.Flush()
+	printAffected(out, p, "lose", "pass the old policy and not the new", c.Losing, c.AtLeast, c.Lose)
+	printAffected(out, p, "gain", "pass the new policy and not the old", c.Gaining, c.AtLeast, c.Gain)
+}
+
+func printFlow(out io.Writer, name string, f simulate.Flow) {
+	fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t\n", name, grouped(f.Requests), grouped(f.Old), grouped(f.New), grouped(f.Lost), grouped(f.Gained))
+}
+
+func printAffected(out io.Writer, p paint, verb, meaning string, n int, atLeast bool, list []simulate.Affected) {
+	if n == 0 {
+		fmt.Fprintf(out, "\n%s nobody\n", p.bold(verb))
+		return
+	}
+	least := ""
+	if atLeast {
+		least = "at least "
+	}
+	fmt.Fprintf(out, "\n%s %s%s, whose requests %s\n", p.bold(verb), least, plural(n, "identity"), meaning)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range list {
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\tsince %s\n", a.Identity, a.Route, a.Limit, plural64(a.Requests, "request"), a.First.Format(dateTime))
+	}
+	table.Flush()
+}

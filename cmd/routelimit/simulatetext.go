@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"routelimit/simulate"
+)
+
+// printSimulation writes a simulation for people.
+func printSimulation(out io.Writer, r *simulate.Report) {
+	p := paintFor(out)
+	printLogs(out, r.Logs)
+	printSpan(out, r.From, r.To, r.Requests)
+	printNotes(out, p, "", r.Notes)
+	if r.Requests == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := columns(out)
+	fmt.Fprintln(table, "route\trequests\tpassed\trefused\tof all\tnot limited\tnot played\t")
+	for _, route := range r.Routes {
+		printRouteRow(table, routeName(route.Key), route.Requests, route.Outcomes)
+	}
+	if len(r.Routes) > 1 {
+		printRouteRow(table, "all", r.Requests, r.Outcomes)
+	}
+	table.Flush()
+	for _, route := range r.Routes {
+		for _, l := range route.Limits {
+			printSimulatedLimit(out, p, route.Key, &l)
+		}
+	}
+}
+
+func printLogs(out io.Writer, logs []simulate.Log) {
+	for i, l := range logs {
+		head := "log"
+		if i > 0 {
+			head = ""
+		}
+		format := l.Format
+		if format == "" {
+			format = "format unknown"
+		}
+		fmt.Fprintf(out, "%-10s %s (%s): %s, %s unreadable\n", head, visible(l.Name), format, plural64(l.Lines, "line"), grouped(l.Unreadable))
+		for _, fault := range l.Faults {
+			fmt.Fprintf(out, "           line %d: %s", fault.Line, fault.Why)
+			if fault.Text != "" {
+				fmt.Fprintf(out, ": %s", fault.Text)
+			}
+			fmt.Fprintln(out)
+		}
+		if more := l.Unreadable - int64(len(l.Faults)); more > 0 {
+			fmt.Fprintf(out, "           and %s more\n", grouped(more))
+		}
+	}
+}
+
+const (
+	dateTime = "2006-01-02 15:04:05"
+	timeOnly = "15:04:05"
+)
+
+func printSpan(out io.Writer, from, to time.Time, requests int64) {
+	if requests == 0 {
+		fmt.Fprintln(out, "requests   none")
+		return
+	}
+	fmt.Fprintf(out, "requests   %s, from %s to %s UTC\n", grouped(requests), from.Format(dateTime), to.Format(dateTime))
+}
+
+func printNotes(out io.Writer, p paint, whose string, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(out, "%s %s\n", p.yellow("note"+whose+strings.Repeat(" ", max(0, 6-len(whose)))), wrap(visible(note), 11, 108))
+	}
+}
+
+// wrap breaks a text into lines of a width and indents all but the first.
+func wrap(text string, indent, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+func columns(out io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+}
+
+func printRouteRow(out io.Writer, name string, requests int64, o simulate.Outcomes) {
+	refused := o.Refused + o.Undeclared
+	fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, grouped(requests), grouped(o.Passed), grouped(refused),
+		percent(refused, requests), grouped(o.Unlimited+o.Exempt+o.Preflight), grouped(o.LeftOut))
+}
+
+func routeName(key string) string {
+	if key == simulate.NoRoute {
+		return "no route"
+	}
+	return key
+}
+
+func printSimulatedLimit(out io.Writer, p paint, route string, l *simulate.Limit) {
+	fmt.Fprintf(out, "\n%s\n", p.bold(fmt.Sprintf("%s, limit %q", route, l.Name))+": "+l.Terms+", for "+l.Identity+shadowMark(l))
+	if l.Asked == 0 {
+		fmt.Fprintf(out, "  not played, for %s: the log has no place for %s\n", plural64(l.LeftOut, "request"), strings.Join(l.Lacks, ", "))
+		return
+	}
+	verb := "refused"
+	if l.Shadow {
+		verb = "would have refused"
+	}
+	fmt.Fprintf(out, "  requests     %s: passed %s, %s, refused only by others %s%s\n", grouped(l.Asked), grouped(l.Passed),
+		refusedText(p, verb, l.Refused), grouped(l.Withheld), returnedText(l))
+	if l.Identities == 0 {
+		return
+	}
+	fmt.Fprintf(out, "  identities   %s%s, of which %s (%s) are refused at least once\n", about(l), grouped(l.Identities),
+		grouped(l.IdentitiesRefused), percent(l.IdentitiesRefused, l.Identities))
+	if len(l.Suggestions) > 0 {
+		fmt.Fprintf(out, "  suggestion   %s\n", suggestions(l))
+	}
+	if l.WorstMinute != nil {
+		fmt.Fprintf(out, "  worst minute %s UTC: %s of %s refused\n", l.WorstMinute.At.Format("2006-01-02 15:04"), grouped(l.WorstMinute.Refused), plural64(l.WorstMinute.Requests, "request"))
+	}
+	printTop(out, l)
+}
+
+func shadowMark(l *simulate.Limit) string {
+	if l.Shadow {
+		return ", shadow"
+	}
+	return ""
+}
+
+func refusedText(p paint, verb string, n int64) string {
+	text := verb + " " + grouped(n)
+	if n > 0 {
+		return p.red(text)
+	}
+	return text
+}
+
+func returnedText(l *simulate.Limit) string {
+	if len(l.Count) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", given back for their status %s", grouped(l.Returned))
+}
+
+func about(l *simulate.Limit) string {
+	if l.OneIn > 1 {
+		return "about "
+	}
+	return ""
+}
+
+// suggestions is "a limit of 12 refuses at most 0.1% of them, 9 at most 1%, 4 at most 5%".
+func suggestions(l *simulate.Limit) string {
+	var parts []string
+	for i, s := range l.Suggestions {
+		number := grouped(s.Number)
+		if s.Over {
+			number = "over " + grouped(s.Number-1)
+		}
+		verb := ""
+		if i == 0 {
+			number, verb = "a "+l.Unit+" of "+number, "refuses "
+		}
+		parts = append(parts, fmt.Sprintf("%s %sat most %s%% of them", number, verb, strconv.FormatFloat(s.Percent, 'g', -1, 64)))
+	}
+	return strings.ReplaceAll(strings.Join(parts, ", "), " of them,", ",")
+}
+
+func printTop(out io.Writer, l *simulate.Limit) {
+	if len(l.Top) == 0 {
+		return
+	}
+	fmt.Fprint(out, "  most refused")
+	if l.TopFloor > 0 {
+		fmt.Fprintf(out, " (each may lack up to %s)", grouped(l.TopFloor))
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, t := range l.Top {
+		fmt.Fprintf(table, "    %s\t%s\t%s to %s\n", t.Identity, grouped(t.Refused), t.First.Format(dateTime), t.Last.Format(dayTime(t.First, t.Last)))
+	}
+	table.Flush()
+}
+
+// dayTime leaves the date out where it is the same.
+func dayTime(first, last time.Time) string {
+	if first.YearDay() == last.YearDay() && first.Year() == last.Year() {
+		return timeOnly
+	}
+	return dateTime
+}
+
+func percent(n, of int64) string {
+	if of == 0 {
+		return "0%"
+	}
+	return strconv.FormatFloat(float64(n)*100/float64(of), 'f', 1, 64) + "%"
+}
+
+// grouped is 1234567 as 1,234,567.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+func plural64(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return grouped(n) + " " + what + "s"
+}
