@@ -79,7 +79,7 @@ func distribute(peaks []int64) []Bin {
 	var bins []Bin
 	rest := peaks
 	for from := int64(1); len(rest) > 0; {
-		to := nextStep(from) - 1
+		to := NextStep(from) - 1
 		n, _ := slices.BinarySearch(rest, to+1)
 		if n > 0 || len(bins) > 0 {
 			bins = append(bins, Bin{from, to, int64(n)})
@@ -89,8 +89,8 @@ func distribute(peaks []int64) []Bin {
 	return bins
 }
 
-// nextStep follows 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, …
-func nextStep(n int64) int64 {
+// NextStep is the start of the bin behind that of n, which follow 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, …
+func NextStep(n int64) int64 {
 	scale := int64(1)
 	for n/scale >= 20 {
 		scale *= 10

@@ -31,25 +31,24 @@ func printComparison(out io.Writer, c *simulate.Comparison) {
 		return
 	}
 	fmt.Fprintln(out)
-	table := columns(out)
-	fmt.Fprintln(table, "route\trequests\trefused, old\tnew\tlose\tgain\t")
+	table := grid{{"route", "requests", "refused, old", "new", "lose", "gain"}}
 	for _, r := range c.Routes {
 		name := routeName(r.New)
 		if r.Old != r.New {
 			name = routeName(r.Old) + " -> " + name
 		}
-		printFlow(table, name, r.Flow)
+		table.addFlow(name, r.Flow)
 	}
 	if len(c.Routes) > 1 {
-		printFlow(table, "all", c.Flow)
+		table.addFlow("all", c.Flow)
 	}
-	table.Flush()
+	table.print(out)
 	printAffected(out, p, "lose", "pass the old policy and not the new", c.Losing, c.AtLeast, c.Lose)
 	printAffected(out, p, "gain", "pass the new policy and not the old", c.Gaining, c.AtLeast, c.Gain)
 }
 
-func printFlow(out io.Writer, name string, f simulate.Flow) {
-	fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t\n", name, grouped(f.Requests), grouped(f.Old), grouped(f.New), grouped(f.Lost), grouped(f.Gained))
+func (g *grid) addFlow(name string, f simulate.Flow) {
+	g.row(name, grouped(f.Requests), grouped(f.Old), grouped(f.New), grouped(f.Lost), grouped(f.Gained))
 }
 
 func printAffected(out io.Writer, p paint, verb, meaning string, n int, atLeast bool, list []simulate.Affected) {
@@ -61,7 +60,7 @@ func printAffected(out io.Writer, p paint, verb, meaning string, n int, atLeast 
 	if atLeast {
 		least = "at least "
 	}
-	fmt.Fprintf(out, "\n%s %s%s, whose requests %s\n", p.bold(verb), least, plural(n, "identity"), meaning)
+	fmt.Fprintf(out, "\n%s %s%s, whose requests %s\n", p.bold(verb), least, plural64(int64(n), "identity"), meaning)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range list {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\tsince %s\n", a.Identity, a.Route, a.Limit, plural64(a.Requests, "request"), a.First.Format(dateTime))

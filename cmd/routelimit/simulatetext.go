@@ -21,15 +21,14 @@ func printSimulation(out io.Writer, r *simulate.Report) {
 		return
 	}
 	fmt.Fprintln(out)
-	table := columns(out)
-	fmt.Fprintln(table, "route\trequests\tpassed\trefused\tof all\tnot limited\tnot played\t")
+	table := grid{{"route", "requests", "passed", "refused", "of all", "not limited", "not played"}}
 	for _, route := range r.Routes {
-		printRouteRow(table, routeName(route.Key), route.Requests, route.Outcomes)
+		table.addRoute(routeName(route.Key), route.Requests, route.Outcomes)
 	}
 	if len(r.Routes) > 1 {
-		printRouteRow(table, "all", r.Requests, r.Outcomes)
+		table.addRoute("all", r.Requests, r.Outcomes)
 	}
-	table.Flush()
+	table.print(out)
 	for _, route := range r.Routes {
 		for _, l := range route.Limits {
 			printSimulatedLimit(out, p, route.Key, &l)
@@ -100,14 +99,10 @@ func wrap(text string, indent, width int) string {
 	return b.String()
 }
 
-func columns(out io.Writer) *tabwriter.Writer {
-	return tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-}
-
-func printRouteRow(out io.Writer, name string, requests int64, o simulate.Outcomes) {
+func (g *grid) addRoute(name string, requests int64, o simulate.Outcomes) {
 	refused := o.Refused + o.Undeclared
-	fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, grouped(requests), grouped(o.Passed), grouped(refused),
-		percent(refused, requests), grouped(o.Unlimited+o.Exempt+o.Preflight), grouped(o.LeftOut))
+	g.row(name, grouped(requests), grouped(o.Passed), grouped(refused), percent(refused, requests),
+		grouped(o.Unlimited+o.Exempt+o.Preflight), grouped(o.LeftOut))
 }
 
 func routeName(key string) string {
@@ -230,8 +225,11 @@ func grouped(n int64) string {
 }
 
 func plural64(n int64, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		return grouped(n) + " " + strings.TrimSuffix(what, "y") + "ies"
 	}
 	return grouped(n) + " " + what + "s"
 }
