@@ -5,7 +5,8 @@ import "slices"
 // Model is what the scripts do, in Go: the same verdicts for the same calls, field by field, also where the clock goes
 // back. It serves tests and simulations. The zero value is an empty Redis; a Model is not for concurrent use.
 type Model struct {
-	keys map[string]*identity
+	keys     map[string]*identity
+	outcomes []outcome // of the call, in memory that is used again
 }
 
 // identity is one key's hash.
@@ -67,18 +68,17 @@ func (m *Model) Decide(key string, nowMS int64, charges []Charge) Decision {
 	if id == nil {
 		id = &identity{}
 	}
-	decision, outcomes := id.evaluate(nowMS, charges, true)
+	decision := m.evaluate(id, nowMS, charges, true)
 	if !decision.Allowed {
-		decision, _ = id.evaluate(nowMS, charges, false)
-		return decision
+		return m.evaluate(id, nowMS, charges, false)
 	}
-	for i, o := range outcomes {
+	for i, o := range m.outcomes {
 		if o.next == nil {
 			continue
 		}
 		id.fields.set(charges[i].Limit.field(), o.next)
 	}
-	for _, o := range outcomes {
+	for _, o := range m.outcomes {
 		id.forget = max(id.forget, o.forget)
 	}
 	if len(id.fields) > 0 {
@@ -95,9 +95,9 @@ func (m *Model) keep(key string, id *identity) {
 }
 
 // evaluate works out every limit's answer against the state as it is, and changes nothing.
-func (id *identity) evaluate(nowMS int64, charges []Charge, charge bool) (Decision, []outcome) {
+func (m *Model) evaluate(id *identity, nowMS int64, charges []Charge, charge bool) Decision {
 	decision := Decision{Allowed: true, Verdicts: make([]Verdict, len(charges))}
-	outcomes := make([]outcome, len(charges))
+	m.outcomes = m.outcomes[:0]
 	for i, c := range charges {
 		cost, refill := shared(charges, i)
 		o := answer(id.fields.get(c.Limit.field()), question{c.Limit, cost, refill, nowMS, charge})
@@ -109,9 +109,10 @@ func (id *identity) evaluate(nowMS int64, charges []Charge, charge bool) (Decisi
 		} else if decision.AtMS != o.at {
 			decision.AtMS = 0
 		}
-		decision.Verdicts[i], outcomes[i] = o.verdict, o
+		decision.Verdicts[i] = o.verdict
+		m.outcomes = append(m.outcomes, o)
 	}
-	return decision, outcomes
+	return decision
 }
 
 func answer(s state, q question) outcome {

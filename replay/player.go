@@ -26,6 +26,7 @@ type Player struct {
 	decided  []limit.Decision // parallel to groups
 	charges  [][]limit.Charge
 	refunded []limit.Charge
+	wide     []limit.Charge
 
 	// Short counts the requests whose X-Forwarded-For has fewer entries than
 	// client.trusted_hops, so that the peer's address stood in; Unknown those

@@ -9,10 +9,11 @@ import (
 // request, had nothing been refused before. Every limit is asked as a shadow with
 // the largest number there is, so each charges by itself and none holds another back.
 func (p *Player) use(g *Group, charges []limit.Charge, returned func(*policy.Limit) bool) {
-	wide := make([]limit.Charge, len(charges))
+	wide := p.wide[:0]
 	for j := range charges {
-		wide[j] = limit.Charge{Limit: p.widestOf(g.Limits[j].Limit), Cost: charges[j].Cost}
+		wide = append(wide, limit.Charge{Limit: p.widestOf(g.Limits[j].Limit), Cost: charges[j].Cost})
 	}
+	p.wide = wide
 	nowMS := p.request.TimeMS
 	d := p.uses.decide(g.Key, nowMS, wide)
 	for j := range g.Limits {

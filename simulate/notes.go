@@ -123,7 +123,8 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 		n.say("%s was not played for %d requests: the log has no place for %s. Name it with --field %s=PLACE, or play the limit as if nobody sent it with --missing fallback.",
 			name, l.LeftOut, lacks, first(l.Lacks))
 	} else if len(l.Lacks) > 0 {
-		n.say("%s: the log has no place for %s, so nobody has it here; name it with --field %s=PLACE.", name, lacks, first(l.Lacks))
+		n.say("%s: the log has no place for %s, so nobody has it here, and %s; name it with --field %s=PLACE.",
+			name, lacks, counted(l.Used), first(l.Lacks))
 	}
 	for _, used := range l.Used {
 		if !used.Fallback {
@@ -141,6 +142,15 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 	if len(l.Count) > 0 && l.Asked > 0 && !n.every(func(a *accesslog.Layout) bool { return a.HasStatus }) {
 		n.say("%s counts by status, and a log has none: there every request stays counted. Name it with --field status=PLACE.", name)
 	}
+}
+
+// counted is "37 requests were counted by ip".
+func counted(used []Used) string {
+	var parts []string
+	for _, u := range used {
+		parts = append(parts, fmt.Sprintf("%d requests were counted by %s", u.Requests, u.Alternative))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func first(list []string) string {

@@ -127,6 +127,9 @@ func printSimulatedLimit(out io.Writer, p paint, route string, l *simulate.Limit
 	if l.Identities == 0 {
 		return
 	}
+	if len(l.Used) > 1 {
+		fmt.Fprintf(out, "  counted by   %s\n", usedText(l.Used))
+	}
 	fmt.Fprintf(out, "  identities   %s%s, of which %s (%s) are refused at least once\n", about(l), grouped(l.Identities),
 		grouped(l.IdentitiesRefused), percent(l.IdentitiesRefused, l.Identities))
 	if len(l.Suggestions) > 0 {
@@ -136,6 +139,15 @@ func printSimulatedLimit(out io.Writer, p paint, route string, l *simulate.Limit
 		fmt.Fprintf(out, "  worst minute %s UTC: %s of %s refused\n", l.WorstMinute.At.Format("2006-01-02 15:04"), grouped(l.WorstMinute.Refused), plural64(l.WorstMinute.Requests, "request"))
 	}
 	printTop(out, l)
+}
+
+// usedText is "user_id 37, ip 14".
+func usedText(used []simulate.Used) string {
+	var parts []string
+	for _, u := range used {
+		parts = append(parts, u.Alternative+" "+grouped(u.Requests))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func shadowMark(l *simulate.Limit) string {
