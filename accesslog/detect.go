@@ -42,7 +42,7 @@ func (o *Options) detect(sample []string) (*parser, error) {
 			received = *o.Received
 		}
 		p := newParser(f.format, f.name, f.fields, received, now.UnixMilli())
-		if o.Format != "" {
+		if len(candidates) == 1 {
 			return p, nil
 		}
 		if n := p.readable(sample); n > most {

@@ -15,7 +15,7 @@ type Input struct {
 
 // plain is the input's text, decompressed if it is gzip (RFC 1952, section 2.3.1).
 func (o *Options) plain(in Input) (io.Reader, error) {
-	counted := bufio.NewReaderSize(&counter{in.Reader, o.Progress}, 256<<10)
+	counted := bufio.NewReaderSize(&counter{in.Reader, o.Progress}, maxLine)
 	if magic, _ := counted.Peek(2); string(magic) != "\x1f\x8b" {
 		return counted, nil
 	}

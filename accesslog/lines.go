@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxLine is the longest line that is read, in bytes.
+// maxLine is the longest line that is read, in bytes, and the size of buffers.
 const maxLine = 64 << 10
 
 // lines cuts a stream into lines, in memory of a fixed size.
