@@ -105,6 +105,7 @@ func alternative(l *policy.Limit, name string) bool {
 type ledger struct {
 	limit.Model
 	asked, kept int
+	sweepEach   int // at least so many questions lie between two sweeps
 }
 
 // leastSweep keeps small ledgers from being swept all the time.
@@ -113,7 +114,7 @@ const leastSweep = 1 << 14
 // decide asks the model, and forgets what has expired each time that as many
 // questions have been asked as there were keys.
 func (l *ledger) decide(key string, nowMS int64, charges []limit.Charge) limit.Decision {
-	if l.asked++; l.asked >= max(l.kept, leastSweep) {
+	if l.asked++; l.asked >= max(l.kept, l.sweepEach) {
 		l.asked, l.kept = 0, l.Forget(nowMS)
 	}
 	return l.Decide(key, nowMS, charges)

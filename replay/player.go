@@ -41,7 +41,7 @@ func New(p *policy.Policy, s Settings) *Player {
 		front = *s.Front
 	}
 	return &Player{
-		policy: p, settings: s, front: front,
+		policy: p, settings: s, front: front, counts: ledger{sweepEach: leastSweep}, uses: ledger{sweepEach: leastSweep},
 		views: map[*accesslog.Layout]*view{}, widest: map[*policy.Limit]*limit.Limit{},
 	}
 }

@@ -116,9 +116,9 @@ func (v *view) has(c identity.Component) bool {
 	case "header":
 		return v.hasHeader(strings.ToLower(argument))
 	case "cookie":
-		return named(v.cookies, argument) || v.hasHeader("cookie")
+		return namedInAnyCase(v.cookies, argument) || v.hasHeader("cookie")
 	case "body":
-		return named(v.fields, argument)
+		return namedInAnyCase(v.fields, argument)
 	case "jwt_unverified":
 		return named(v.claims, argument) || v.hasHeader("authorization")
 	}
@@ -140,4 +140,9 @@ func (v *view) hasHeader(name string) bool {
 
 func named(places []place, name string) bool {
 	return slices.ContainsFunc(places, func(p place) bool { return p.name == name })
+}
+
+// namedInAnyCase is for names that identities compare without regard to letter case.
+func namedInAnyCase(places []place, name string) bool {
+	return slices.ContainsFunc(places, func(p place) bool { return strings.EqualFold(p.name, name) })
 }
