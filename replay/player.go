@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"slices"
+	"strings"
+
 	"routelimit/accesslog"
 	"routelimit/bootstrap"
 	"routelimit/limit"
@@ -28,8 +31,8 @@ type Player struct {
 	refunded []limit.Charge
 	wide     []limit.Charge
 
-	// Short counts the requests whose X-Forwarded-For has fewer entries than
-	// client.trusted_hops, so that the peer's address stood in; Unknown those
+	// Short counts the requests by address whose X-Forwarded-For has fewer entries
+	// than client.trusted_hops, so that the peer's address stood in; Unknown those
 	// without any address.
 	Short, Unknown int64
 }
@@ -75,8 +78,8 @@ func (p *Player) Play(e *accesslog.Entry) *Played {
 		caller.Body = r.body()
 	}
 	route.Plan(&caller, &p.plan)
-	p.noteAddress(r, &caller)
 	p.arrange()
+	p.noteAddress(r, &caller)
 	if len(p.groups) == 0 {
 		return p.end(LeftOut)
 	}
@@ -126,14 +129,22 @@ func (p *Player) route(r *request) *policy.Route {
 
 const routeName = "xds\x00route_name"
 
-// noteAddress counts the requests whose address is not what the policy wants.
+// noteAddress counts the requests that are counted by an address which is not what
+// the policy wants.
 func (p *Player) noteAddress(r *request, caller *identity.Request) {
+	if !slices.ContainsFunc(p.groups, byAddress) {
+		return
+	}
 	definitions := p.policy.Definitions()
 	if _, ok := definitions.ClientIP(caller); !ok {
 		p.Unknown++
 	} else if n := definitions.Client().TrustedHops; n > 0 && r.hops() < n {
 		p.Short++
 	}
+}
+
+func byAddress(g Group) bool {
+	return strings.HasPrefix(g.Identity, "ip:") || strings.Contains(g.Identity, "|ip:")
 }
 
 // arrange makes groups of the plan, without the limits that are left out.
