@@ -97,8 +97,8 @@ func (n *notes) aboutLogs(r *Report, logs []*accesslog.Log) {
 		}
 	}
 	if n.seen.refused > 0 {
-		n.say("%d requests were answered 429 already, by whoever limited then. They are requests as well and were played; what they would have been answered otherwise is unknown.",
-			n.seen.refused)
+		n.say("%s had the answer 429 already, from whoever limited then. They count as requests and were played; what they would have been answered otherwise is unknown.",
+			requests(n.seen.refused))
 	}
 }
 
@@ -120,10 +120,10 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 	name := fmt.Sprintf("%s, limit %q", route.Key, l.Name)
 	lacks := strings.Join(l.Lacks, ", ")
 	if l.LeftOut > 0 {
-		n.say("%s was not played for %d requests: the log has no place for %s. Name it with --field %s=PLACE, or play the limit as if nobody sent it with --missing fallback.",
-			name, l.LeftOut, lacks, first(l.Lacks))
+		n.say("%s was not played for %s: the log has no place for %s. Name it with --field %s=PLACE, or play the limit as if nobody sent it with --missing fallback.",
+			name, requests(l.LeftOut), lacks, first(l.Lacks))
 	} else if len(l.Lacks) > 0 {
-		n.say("%s: the log has no place for %s, so nobody has it here, and %s; name it with --field %s=PLACE.",
+		n.say("%s: the log has no place for %s, so nobody has it here: %s. Name it with --field %s=PLACE.",
 			name, lacks, counted(l.Used), first(l.Lacks))
 	}
 	for _, used := range l.Used {
@@ -144,11 +144,19 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 	}
 }
 
-// counted is "37 requests were counted by ip".
+// requests is "1 request" or "37 requests".
+func requests(n int64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
+}
+
+// counted is "37 requests counted by ip".
 func counted(used []Used) string {
 	var parts []string
 	for _, u := range used {
-		parts = append(parts, fmt.Sprintf("%d requests were counted by %s", u.Requests, u.Alternative))
+		parts = append(parts, fmt.Sprintf("%s counted by %s", requests(u.Requests), u.Alternative))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -166,11 +174,11 @@ func (n *notes) every(has func(*accesslog.Layout) bool) bool {
 
 func (n *notes) aboutAddresses(r *Report) {
 	if n.player.Unknown > 0 {
-		n.say("%d requests have no client address that can be read. By address they share one count.", n.player.Unknown)
+		n.say("%s without a client address that can be read: by address they share one count.", requests(n.player.Unknown))
 	}
 	if n.player.Short > 0 {
-		n.say("%d requests have fewer entries in X-Forwarded-For than client.trusted_hops (%d): the address of whoever connected stood in. If the log lacks that header, name it with --field forwarded_for=PLACE; if it lacks the proxy's own entry, add --forwarded-for received.",
-			n.player.Short, n.policy.Definitions().Client().TrustedHops)
+		n.say("%s with fewer entries in X-Forwarded-For than client.trusted_hops (%d): the address of whoever connected stood in. If the log lacks that header, name it with --field forwarded_for=PLACE; if it lacks the proxy's own entry, add --forwarded-for received.",
+			requests(n.player.Short), n.policy.Definitions().Client().TrustedHops)
 	}
 	if !n.every(func(l *accesslog.Layout) bool { return l.HasClient || !l.HasForwardedFor || l.Received }) {
 		n.say("A log has no address of the client; the last entry of X-Forwarded-For stands in. That is whom Envoy trusts, unless xff_num_trusted_hops is set.")
@@ -181,7 +189,7 @@ func (n *notes) aboutRoutes(r *Report) {
 	if n.seen.preflights > 0 && !n.every(func(l *accesslog.Layout) bool {
 		return slices.Contains(l.Sources, "header:origin") && slices.Contains(l.Sources, "header:access-control-request-method")
 	}) {
-		n.say("%d requests are OPTIONS, and a log does not tell preflights from others: all were taken for preflights, which are not counted.", n.seen.preflights)
+		n.say("%s with the method OPTIONS, and a log does not tell preflights from others: all were taken for preflights, which are not counted.", requests(n.seen.preflights))
 	}
 	if !n.every(func(l *accesslog.Layout) bool { return l.HasHost }) && slices.ContainsFunc(n.policy.Routes, hasHost) {
 		n.say("Routes of this policy name a host, and a log has none, so they match nothing there. Name it with --field host=PLACE, or --field host==api.example.com for all.")

@@ -87,7 +87,7 @@ func TestReportOfASmallLogIsTheOneMadeByHand(t *testing.T) {
 		From: at(1), To: at(100), Requests: 17, Unreadable: 1, Outcomes: Outcomes{Passed: 12, Refused: 4, Unlimited: 1}, AlreadyRefused: 1,
 		Notes: []string{
 			"log: 1 of 18 lines cannot be read; they take no part.",
-			"1 requests were answered 429 already, by whoever limited then. They are requests as well and were played; what they would have been answered otherwise is unknown.",
+			"1 request had the answer 429 already, from whoever limited then. They count as requests and were played; what they would have been answered otherwise is unknown.",
 		},
 		Routes: []Route{
 			{Key: "GET:/a", Template: "GET /a", Requests: 16, Outcomes: Outcomes{Passed: 12, Refused: 4}, Limits: []Limit{{
@@ -140,14 +140,14 @@ func TestNotesSayWhatIsToBeKnown(t *testing.T) {
 		fields []string
 		want   string
 	}{
-		"left out":       {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k", "limit": 1, "window": "1m"}`, one, false, nil, `default, limit "n" was not played for 1 requests: the log has no place for header:k. Name it with --field header:k=PLACE`},
+		"left out":       {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k", "limit": 1, "window": "1m"}`, one, false, nil, `default, limit "n" was not played for 1 request: the log has no place for header:k. Name it with --field header:k=PLACE`},
 		"fallback":       {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k", "limit": 1, "window": "1m"}`, one, true, nil, "1 of 1 requests had nothing of k; the address stood in."},
-		"alternatives":   {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k|ip", "limit": 1, "window": "1m"}`, one, false, nil, "no place for header:k, so nobody has it here, and 1 requests were counted by ip"},
+		"alternatives":   {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k|ip", "limit": 1, "window": "1m"}`, one, false, nil, "no place for header:k, so nobody has it here: 1 request counted by ip"},
 		"sometimes":      {`"identities": {"k": {"from": "header:k"}}, "default": {"name": "n", "identity": "k", "limit": 1, "window": "1m"}`, one, false, []string{"header:k=.k"}, "1 of 1 requests had nothing of k; the address stood in."},
-		"no address":     {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, strings.Replace(one, "203.0.113.7", "-", 1), false, nil, "1 requests have no client address"},
-		"hops":           {`"client": {"trusted_hops": 2}, "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, "1 requests have fewer entries in X-Forwarded-For than client.trusted_hops (2)"},
+		"no address":     {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, strings.Replace(one, "203.0.113.7", "-", 1), false, nil, "1 request without a client address"},
+		"hops":           {`"client": {"trusted_hops": 2}, "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, "1 request with fewer entries in X-Forwarded-For than client.trusted_hops (2)"},
 		"the last entry": {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, strings.Replace(one, "client_ip", "x_forwarded_for", 1), false, nil, "the last entry of X-Forwarded-For stands in"},
-		"options":        {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, strings.Replace(one, "GET", "OPTIONS", 1), false, nil, "1 requests are OPTIONS"},
+		"options":        {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, strings.Replace(one, "GET", "OPTIONS", 1), false, nil, "1 request with the method OPTIONS"},
 		"hosts":          {`"routes": {"GET h.example/": {"limits": []}}, "default": null`, one, false, nil, "--field host==api.example.com"},
 		"no query":       {`"identities": {"k": {"from": "query:k"}}, "default": {"identity": "k", "limit": 1, "window": "1m"}`, one, false, nil, "no path in the log has one"},
 		"per route":      {`"default": {"identity": "ip", "limit": 1, "window": "1m", "per": "envoy_route"}`, one, false, nil, "all share one count"},

@@ -45,7 +45,9 @@ func TestHelpNamesEveryVerb(t *testing.T) {
 		if code != exitOK || err != "" {
 			t.Errorf("%v: code %d, stderr %q", args, code, err)
 		}
-		for _, verb := range []string{"\n  run ", "\n  lint ", "\n  explain ", "\n  hash ", "\n  schema ", "\n  version "} {
+		for _, verb := range []string{
+			"\n  run ", "\n  lint ", "\n  explain ", "\n  simulate ", "\n  diff ", "\n  hash ", "\n  schema ", "\n  version ",
+		} {
 			if !strings.Contains(out, verb) {
 				t.Errorf("%v: help lacks %q:\n%s", args, verb, out)
 			}
