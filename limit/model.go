@@ -4,13 +4,10 @@ import "slices"
 
 // Model is what the scripts do, in Go: the same verdicts for the same calls, field by field, also where the clock goes
 // back. It serves tests and simulations. The zero value is an empty Redis; a Model is not for concurrent use.
-type Model struct {
-	keys     map[string]*identity
-	outcomes []outcome // of the call, in memory that is used again
-}
+type Model struct{ keys map[string]*Hash }
 
-// identity is one key's hash.
-type identity struct {
+// Hash is one key of a Model, for who keeps keys himself. The zero value is a key that does not exist.
+type Hash struct {
 	fields fields
 	forget int64 // when no field can change a verdict any more, in ms
 }
@@ -64,43 +61,43 @@ type question struct {
 
 // Decide is AppendDecide, the script and ReadDecision in one. nowMS is in ms since the epoch.
 func (m *Model) Decide(key string, nowMS int64, charges []Charge) Decision {
-	id := m.keys[key]
-	if id == nil {
-		id = &identity{}
+	h := m.keys[key]
+	if h == nil {
+		h = &Hash{}
 	}
-	decision := m.evaluate(id, nowMS, charges, true)
-	if !decision.Allowed {
-		return m.evaluate(id, nowMS, charges, false)
-	}
-	for i, o := range m.outcomes {
-		if o.next == nil {
-			continue
+	decision := h.Decide(nowMS, charges)
+	if len(h.fields) > 0 {
+		if m.keys == nil {
+			m.keys = map[string]*Hash{}
 		}
-		id.fields.set(charges[i].Limit.field(), o.next)
-	}
-	for _, o := range m.outcomes {
-		id.forget = max(id.forget, o.forget)
-	}
-	if len(id.fields) > 0 {
-		m.keep(key, id)
+		m.keys[key] = h
 	}
 	return decision
 }
 
-func (m *Model) keep(key string, id *identity) {
-	if m.keys == nil {
-		m.keys = map[string]*identity{}
+// Decide is Model.Decide for this key.
+func (h *Hash) Decide(nowMS int64, charges []Charge) Decision {
+	var few [4]outcome
+	decision, outcomes := h.evaluate(nowMS, charges, true, few[:0])
+	if !decision.Allowed {
+		decision, _ = h.evaluate(nowMS, charges, false, few[:0])
+		return decision
 	}
-	m.keys[key] = id
+	for i, o := range outcomes {
+		if o.next != nil {
+			h.fields.set(charges[i].Limit.field(), o.next)
+		}
+		h.forget = max(h.forget, o.forget)
+	}
+	return decision
 }
 
 // evaluate works out every limit's answer against the state as it is, and changes nothing.
-func (m *Model) evaluate(id *identity, nowMS int64, charges []Charge, charge bool) Decision {
+func (h *Hash) evaluate(nowMS int64, charges []Charge, charge bool, outcomes []outcome) (Decision, []outcome) {
 	decision := Decision{Allowed: true, Verdicts: make([]Verdict, len(charges))}
-	m.outcomes = m.outcomes[:0]
 	for i, c := range charges {
 		cost, refill := shared(charges, i)
-		o := answer(id.fields.get(c.Limit.field()), question{c.Limit, cost, refill, nowMS, charge})
+		o := answer(h.fields.get(c.Limit.field()), question{c.Limit, cost, refill, nowMS, charge})
 		if !o.verdict.Pass && c.Limit.Refuses() {
 			decision.Allowed = false
 		}
@@ -110,9 +107,9 @@ func (m *Model) evaluate(id *identity, nowMS int64, charges []Charge, charge boo
 			decision.AtMS = 0
 		}
 		decision.Verdicts[i] = o.verdict
-		m.outcomes = append(m.outcomes, o)
+		outcomes = append(outcomes, o)
 	}
-	return decision
+	return decision, outcomes
 }
 
 func answer(s state, q question) outcome {
@@ -131,8 +128,14 @@ func answer(s state, q question) outcome {
 
 // Refund is AppendRefund and the script in one.
 func (m *Model) Refund(key string, chargedAtMS, nowMS int64, charges []Charge) {
-	id := m.keys[key]
-	if id == nil || chargedAtMS <= 0 {
+	if h := m.keys[key]; h != nil {
+		h.Refund(chargedAtMS, nowMS, charges)
+	}
+}
+
+// Refund is Model.Refund for this key.
+func (h *Hash) Refund(chargedAtMS, nowMS int64, charges []Charge) {
+	if chargedAtMS <= 0 {
 		return
 	}
 	for i, c := range charges {
@@ -142,25 +145,28 @@ func (m *Model) Refund(key string, chargedAtMS, nowMS int64, charges []Charge) {
 		cost, refill := shared(charges, i)
 		q := question{limit: c.Limit, cost: cost, refill: refill, nowMS: nowMS}
 		f := c.Limit.field()
-		switch s := id.fields.get(f).(type) {
+		switch s := h.fields.get(f).(type) {
 		case windowState:
-			id.fields.set(f, s.refund(chargedAtMS, q))
+			h.fields.set(f, s.refund(chargedAtMS, q))
 		case logState:
 			if s = s.refund(chargedAtMS, q); len(s) > 0 {
-				id.fields.set(f, s)
+				h.fields.set(f, s)
 			} else {
-				id.fields = slices.DeleteFunc(id.fields, func(s stored) bool { return s.field == f })
+				h.fields = slices.DeleteFunc(h.fields, func(s stored) bool { return s.field == f })
 			}
 		case bucketState:
-			id.fields.set(f, s.refund(chargedAtMS, q))
+			h.fields.set(f, s.refund(chargedAtMS, q))
 		}
 	}
 }
 
+// Spent says that the key can no longer change a verdict: it is as good as one that does not exist.
+func (h *Hash) Spent(nowMS int64) bool { return h.forget <= nowMS }
+
 // Forget drops the keys that can no longer change a verdict, as Redis' expiry does, and says how many are left.
 func (m *Model) Forget(nowMS int64) int {
-	for key, id := range m.keys {
-		if id.forget <= nowMS {
+	for key, h := range m.keys {
+		if h.Spent(nowMS) {
 			delete(m.keys, key)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package replay plays the requests of an access log through a policy: the same
 // code finds the route, the identities and the keys as in the proxy, and
-// [limit.Model] decides as the scripts in Redis do.
+// [limit.Hash] decides as the scripts in Redis do.
 //
 // A log holds less than a request did. What it lacks is never made up: a limit
 // whose identity the log cannot hold is left out, see [Settings].
@@ -9,7 +9,6 @@ package replay
 import (
 	"routelimit/accesslog"
 	"routelimit/bootstrap"
-	"routelimit/limit"
 	"routelimit/policy"
 )
 
@@ -67,6 +66,8 @@ type Group struct {
 	Limits   []Asked
 	// Allowed says that every enforced limit of the key lets the request through.
 	Allowed bool
+
+	caller *caller
 }
 
 // Asked is what one limit said.
@@ -98,24 +99,4 @@ func alternative(l *policy.Limit, name string) bool {
 		}
 	}
 	return false
-}
-
-// ledger is a model whose memory is that of the keys that can still change a
-// verdict, as in Redis.
-type ledger struct {
-	limit.Model
-	asked, kept int
-	sweepEach   int // at least so many questions lie between two sweeps
-}
-
-// leastSweep keeps small ledgers from being swept all the time.
-const leastSweep = 1 << 14
-
-// decide asks the model, and forgets what has expired each time that as many
-// questions have been asked as there were keys.
-func (l *ledger) decide(key string, nowMS int64, charges []limit.Charge) limit.Decision {
-	if l.asked++; l.asked >= max(l.kept, l.sweepEach) {
-		l.asked, l.kept = 0, l.Forget(nowMS)
-	}
-	return l.Decide(key, nowMS, charges)
 }

@@ -16,8 +16,7 @@ type Player struct {
 	policy   *policy.Policy
 	settings Settings
 	front    bootstrap.Front
-	counts   ledger // what Redis would hold
-	uses     ledger // the same, had nothing been refused
+	callers  callers
 	views    map[*accesslog.Layout]*view
 	widest   map[*policy.Limit]*limit.Limit
 
@@ -44,7 +43,7 @@ func New(p *policy.Policy, s Settings) *Player {
 		front = *s.Front
 	}
 	return &Player{
-		policy: p, settings: s, front: front, counts: ledger{sweepEach: leastSweep}, uses: ledger{sweepEach: leastSweep},
+		policy: p, settings: s, front: front, callers: newCallers(),
 		views: map[*accesslog.Layout]*view{}, widest: map[*policy.Limit]*limit.Limit{},
 	}
 }
@@ -149,6 +148,7 @@ func byAddress(g Group) bool {
 
 // arrange makes groups of the plan, without the limits that are left out.
 func (p *Player) arrange() {
+	p.callers.tidy(p.request.TimeMS)
 	p.groups = p.groups[:0]
 	for i := range p.plan.Groups {
 		planned := &p.plan.Groups[i]
@@ -167,7 +167,8 @@ func (p *Player) arrange() {
 			p.groups = p.groups[:len(p.groups)-1]
 			continue
 		}
-		g.Key = string(planned.Key)
+		g.caller = p.callers.of(planned.Key)
+		g.Key = g.caller.key
 		identity := planned.Identity()
 		end := len(g.Key) - 1
 		g.Identity = g.Key[end-len(identity) : end]
@@ -196,7 +197,7 @@ func (p *Player) ask(nowMS int64) Outcome {
 	outcome := Passed
 	for i := range p.groups {
 		g := &p.groups[i]
-		d := p.counts.decide(g.Key, nowMS, p.charges[i])
+		d := g.caller.counts.Decide(nowMS, p.charges[i])
 		p.decided = append(p.decided, d)
 		g.Allowed = d.Allowed
 		if !d.Allowed {
@@ -222,13 +223,13 @@ func (p *Player) settle(outcome Outcome, e *accesslog.Entry) {
 		switch {
 		case !g.Allowed:
 		case outcome == Refused:
-			p.refund(&p.counts, g, p.charges[i], &p.decided[i], func(*policy.Limit) bool { return true })
+			p.refund(&g.caller.counts, g, p.charges[i], &p.decided[i], func(*policy.Limit) bool { return true })
 		default:
 			for j := range g.Limits {
 				a := &g.Limits[j]
 				a.Returned = a.Pass && returned(a.Limit)
 			}
-			p.refund(&p.counts, g, p.charges[i], &p.decided[i], returned)
+			p.refund(&g.caller.counts, g, p.charges[i], &p.decided[i], returned)
 		}
 	}
 }
@@ -239,7 +240,7 @@ func answered(status int) bool { return status != 0 && status != 499 }
 
 // refund gives back the charges of one group, which has allowed the request, whose
 // limits want it. What another limit shares and keeps is not given back.
-func (p *Player) refund(from *ledger, g *Group, charges []limit.Charge, d *limit.Decision, wanted func(*policy.Limit) bool) {
+func (p *Player) refund(from *limit.Hash, g *Group, charges []limit.Charge, d *limit.Decision, wanted func(*policy.Limit) bool) {
 	kept := func(c limit.Charge) bool {
 		for k := range charges {
 			if !wanted(g.Limits[k].Limit) && charges[k].Limit.SharesState(c.Limit) {
@@ -255,6 +256,6 @@ func (p *Player) refund(from *ledger, g *Group, charges []limit.Charge, d *limit
 		}
 	}
 	if len(p.refunded) > 0 {
-		from.Refund(g.Key, d.AtMS, d.AtMS, p.refunded)
+		from.Refund(d.AtMS, d.AtMS, p.refunded)
 	}
 }

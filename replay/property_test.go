@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -41,8 +40,7 @@ func TestVerdictsAreThoseOfTheModel(t *testing.T) {
 			one("second", "ip", "")+","+one("shadow", "ip", `, "shadow": true`)+"]}},"+`"default": `+one("rest", "user|ip", `, "cost": 2`)+"}")
 
 		player := New(p, Settings{Uses: rapid.Bool().Draw(t, "uses")})
-		player.counts.sweepEach = rapid.SampledFrom([]int{1, 3, 1 << 14}).Draw(t, "sweep")
-		player.uses.sweepEach = player.counts.sweepEach
+		player.callers.sweepEach = rapid.SampledFrom([]int{1, 3, leastSweep}).Draw(t, "sweep")
 		var model limit.Model
 		layout := full("header:user")
 		var now int64
@@ -174,11 +172,10 @@ func TestIdentitiesThatHaveGoneTakeNoMemory(t *testing.T) {
 	for i := range 200_000 {
 		player.Play(entry(layout, int64(i), "GET", "/", fmt.Sprint(i)))
 	}
-	now := midnight + 200_000 + time.Second.Milliseconds()
-	if counts, uses := player.counts.Forget(now-2000), player.uses.Forget(now-2000); counts > 4000 || uses > 4000 {
-		t.Errorf("%d and %d keys live", counts, uses)
+	if len(player.callers.known) > 20_000 {
+		t.Errorf("%d keys are kept", len(player.callers.known))
 	}
-	if player.counts.kept > 20_000 || player.uses.kept > 20_000 {
-		t.Errorf("%d and %d keys were kept by the last sweep", player.counts.kept, player.uses.kept)
+	if player.callers.sweep(midnight + 200_000); len(player.callers.known) > 4000 {
+		t.Errorf("%d keys live", len(player.callers.known))
 	}
 }

@@ -14,8 +14,7 @@ func (p *Player) use(g *Group, charges []limit.Charge, returned func(*policy.Lim
 		wide = append(wide, limit.Charge{Limit: p.widestOf(g.Limits[j].Limit), Cost: charges[j].Cost})
 	}
 	p.wide = wide
-	nowMS := p.request.TimeMS
-	d := p.uses.decide(g.Key, nowMS, wide)
+	d := g.caller.uses.Decide(p.request.TimeMS, wide)
 	for j := range g.Limits {
 		capacity, v := wide[j].Limit.Capacity(), &d.Verdicts[j]
 		g.Limits[j].Use = capacity - v.Remaining
@@ -23,7 +22,7 @@ func (p *Player) use(g *Group, charges []limit.Charge, returned func(*policy.Lim
 			g.Limits[j].Use = capacity + 1
 		}
 	}
-	p.refund(&p.uses, g, wide, &d, returned)
+	p.refund(&g.caller.uses, g, wide, &d, returned)
 }
 
 func (p *Player) widestOf(l *policy.Limit) *limit.Limit {

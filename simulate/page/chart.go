@@ -44,10 +44,10 @@ func newChart(label, axis string) *chart {
 	return &chart{Width: width, Height: height, Left: left, Bottom: height - bottom, Label: label, Axis: axis}
 }
 
-// ceiling is the next of 1, 2, 5, 10, 20, …
+// ceiling is the next of 1, 2, 4, 6, 8, 10, 20, …
 func ceiling(n int64) int64 {
 	for scale := int64(1); ; scale *= 10 {
-		for _, step := range [...]int64{1, 2, 5} {
+		for _, step := range [...]int64{1, 2, 4, 6, 8} {
 			if step*scale >= n || scale >= 1e17 {
 				return step * scale
 			}

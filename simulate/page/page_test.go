@@ -95,8 +95,8 @@ func TestTimelineDrawsWhatIsThere(t *testing.T) {
 			t.Fatalf("bar %+v", b)
 		}
 	}
-	// 6 steps of 10 requests, every other with a refusal, under a ceiling of 100.
-	if b := c.Bars[0]; b.Class != "passed" || b.Height != plotHeight*57/100 || c.Bars[1].Height != plotHeight*3/100 || b.Title != "2026-12-01 00:00:00: 60 requests, 3 refused" {
+	// 6 steps of 10 requests, every other with a refusal, under a ceiling of 60.
+	if b := c.Bars[0]; b.Class != "passed" || b.Height != plotHeight*57/60 || c.Bars[1].Height != plotHeight*3/60 || b.Title != "2026-12-01 00:00:00: 60 requests, 3 refused" {
 		t.Errorf("%+v, %+v", b, c.Bars[1])
 	}
 }
@@ -147,7 +147,7 @@ func TestTicksAreRoundAndFew(t *testing.T) {
 			t.Errorf("%v: %v", span, got)
 		}
 	}
-	for n, want := range map[int64]int64{1: 1, 3: 5, 6: 10, 21: 50, 1000: 1000} {
+	for n, want := range map[int64]int64{1: 1, 3: 4, 6: 6, 9: 10, 21: 40, 1000: 1000} {
 		if got := ceiling(n); got != want {
 			t.Errorf("ceiling of %d: %d", n, got)
 		}
