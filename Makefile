@@ -5,7 +5,7 @@ WASM    := build/routelimit.wasm
 PROGRAM := build/routelimit
 OVERLAY := build/overlay/overlay.json
 
-SOURCES := $(shell find answer cmd bootstrap filter limit policy resp servers shim -name '*.go' -not -name '*_test.go' -o -name '*.lua' 2>/dev/null) filter/default.pgo go.mod go.sum
+SOURCES := $(shell find accesslog answer cmd bootstrap filter limit policy replay resp servers shim simulate -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 .DEFAULT_GOAL := help
 

@@ -1,6 +1,9 @@
 package accesslog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A proxy writes a line when a request ends, with the time at which it began.
 const (
@@ -119,7 +122,7 @@ func (o *order) advance() {
 // compare orders entries by time, and those of one time as they stand in the log.
 func compare(a, b *Entry) int {
 	if a.TimeMS != b.TimeMS {
-		return int(max(-1, min(1, a.TimeMS-b.TimeMS)))
+		return cmp.Compare(a.TimeMS, b.TimeMS)
 	}
 	return a.order - b.order
 }

@@ -69,7 +69,7 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 	sides := [2]*side{newSide(before, old), newSide(after, o.Replay)}
 	flows := map[[2]string]*Flow{}
 	var all Flow
-	var lose, gain offenders
+	lose, gain := offenders{most: mostOffenders}, offenders{most: mostOffenders}
 	read, err := accesslog.Read(ctx, logs, o.Read, func(e *accesslog.Entry) error {
 		was, is := sides[0].play(e), sides[1].play(e)
 		routes := [2]string{keyOf(was.Route), keyOf(is.Route)}

@@ -7,12 +7,18 @@ import (
 	"time"
 )
 
-// maxOffenders bounds the refused identities that a limit keeps by name.
-const maxOffenders = 20_000
+// Refused identities are kept by name: maxOffenders in all, shared out among the
+// limits, between fewest and most for each.
+const (
+	maxOffenders    = 200_000
+	fewestOffenders = 1_000
+	mostOffenders   = 20_000
+)
 
 // offenders are who was refused, in bounded memory: when there are too many, those
 // with the fewest refusals are dropped, and floor is the most that one of them had.
 type offenders struct {
+	most  int
 	floor int64
 	known map[string]*refusals
 }
@@ -22,7 +28,7 @@ type refusals struct{ count, first, last int64 }
 func (o *offenders) refused(identity string, atMS int64) {
 	r := o.known[identity]
 	if r == nil {
-		if len(o.known) >= maxOffenders {
+		if len(o.known) >= o.most {
 			o.drop()
 		}
 		if o.known == nil {

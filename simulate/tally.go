@@ -7,18 +7,19 @@ import (
 
 // tally counts what becomes of requests, in memory that does not grow with them.
 type tally struct {
-	routes   map[*policy.Route]*routeTally // nil: no route
-	limits   map[*policy.Limit]*limitTally
-	all      [replay.Outcomes]int64
-	clock    clock
-	mostEach int // identities of one limit
+	routes map[*policy.Route]*routeTally // nil: no route
+	limits map[*policy.Limit]*limitTally
+	all    [replay.Outcomes]int64
+	clock  clock
+	// Of one limit.
+	mostIdentities, mostOffenders int
 }
 
-// mostIdentities are looked at in all, shared out among the limits, and at least
-// leastEach for each limit.
+// Identities that are looked at: maxIdentities in all, shared out among the limits,
+// and fewestIdentities for each at least.
 const (
-	mostIdentities = 2_000_000
-	leastEach      = 20_000
+	maxIdentities    = 2_000_000
+	fewestIdentities = 2_000
 )
 
 func newTally(p *policy.Policy, carried map[string]*policy.Route) *tally {
@@ -28,7 +29,8 @@ func newTally(p *policy.Policy, carried map[string]*policy.Route) *tally {
 	}
 	return &tally{
 		routes: map[*policy.Route]*routeTally{}, limits: map[*policy.Limit]*limitTally{},
-		mostEach: max(leastEach, mostIdentities/max(1, limits)),
+		mostIdentities: max(fewestIdentities, maxIdentities/max(1, limits)),
+		mostOffenders:  max(fewestOffenders, min(mostOffenders, maxOffenders/max(1, limits))),
 	}
 }
 
@@ -137,7 +139,9 @@ func (t *tally) route(r *policy.Route) *routeTally {
 func (t *tally) limit(l *policy.Limit) *limitTally {
 	found := t.limits[l]
 	if found == nil {
-		found = &limitTally{used: map[string]*Used{}, population: newPopulation(t.mostEach)}
+		found = &limitTally{
+			used: map[string]*Used{}, population: newPopulation(t.mostIdentities), offenders: offenders{most: t.mostOffenders},
+		}
 		t.limits[l] = found
 	}
 	return found

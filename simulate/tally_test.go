@@ -73,16 +73,16 @@ func TestBinsHoldAllPeaks(t *testing.T) {
 }
 
 func TestOffendersStayBoundedAndSayHowFarTheyAreWrong(t *testing.T) {
-	var o offenders
-	for i := range 3 * maxOffenders {
+	o := offenders{most: mostOffenders}
+	for i := range 3 * mostOffenders {
 		o.refused("often", int64(i))
 		o.refused(fmt.Sprint(i), int64(i))
 	}
 	top := o.top(1)
-	if len(o.known) > maxOffenders || top[0].Identity != "often" || top[0].Refused != 3*maxOffenders || o.floor < 1 || o.floor > 5 {
+	if len(o.known) > mostOffenders || top[0].Identity != "often" || top[0].Refused != 3*mostOffenders || o.floor < 1 || o.floor > 5 {
 		t.Errorf("%d known, floor %d, %+v", len(o.known), o.floor, top)
 	}
-	if !top[0].First.Equal(timeOf(0)) || !top[0].Last.Equal(timeOf(3*maxOffenders-1)) {
+	if !top[0].First.Equal(timeOf(0)) || !top[0].Last.Equal(timeOf(3*mostOffenders-1)) {
 		t.Errorf("%+v", top)
 	}
 }

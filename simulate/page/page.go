@@ -3,6 +3,7 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
 	"html/template"
 	"io"
@@ -19,16 +20,43 @@ var text string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"grouped": grouped, "percent": percent, "share": share, "route": routeName, "minute": minute, "second": second,
-	"timeline": timeline, "distribution": distribution, "sum": func(a, b int64) int64 { return a + b },
+	"timeline": timeline, "distribution": func(l limitOf) *chart { return distribution(l.Limit) }, "sum": func(a, b int64) int64 { return a + b },
 	"others": others, "join": func(list []string) string { return strings.Join(list, ", ") },
 }).Parse(text))
 
 // Write writes the page.
 func Write(out io.Writer, r *simulate.Report) error {
+	shown, hidden := limits(r)
 	return page.Execute(out, struct {
 		*simulate.Report
-		Lines []line
-	}{r, lines(r)})
+		Lines  []line
+		Shown  []limitOf
+		Hidden int
+	}{r, lines(r), shown, hidden})
+}
+
+// maxLimits are those that are described one by one.
+const maxLimits = 200
+
+// limitOf is a limit and the key of its route.
+type limitOf struct {
+	Route string
+	simulate.Limit
+}
+
+// limits are all, in the order of the policy, or if there are too many those with
+// the most refusals.
+func limits(r *simulate.Report) (shown []limitOf, hidden int) {
+	for _, route := range r.Routes {
+		for _, l := range route.Limits {
+			shown = append(shown, limitOf{route.Key, l})
+		}
+	}
+	if len(shown) <= maxLimits {
+		return shown, 0
+	}
+	slices.SortStableFunc(shown, func(a, b limitOf) int { return cmp.Compare(b.Refused, a.Refused) })
+	return shown[:maxLimits], len(shown) - maxLimits
 }
 
 // maxLines are the routes that get a plot of their own.
@@ -57,7 +85,7 @@ func lines(r *simulate.Report) []line {
 		all.Refusals += one.Refusals
 		all.Requests, all.Refused = plus(all.Requests, l.Requests), plus(all.Refused, l.Refused)
 	}
-	slices.SortStableFunc(list, func(a, b line) int { return int(max(-1, min(1, b.total-a.total))) })
+	slices.SortStableFunc(list, func(a, b line) int { return cmp.Compare(b.total, a.total) })
 	if len(list) > 1 {
 		list = append([]line{all}, list[:min(maxLines, len(list))]...)
 	}

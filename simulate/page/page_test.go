@@ -72,6 +72,9 @@ func TestPageStaysSmallWhateverTheLog(t *testing.T) {
 	if plots := strings.Count(page, "over time\""); plots != maxLines+1 {
 		t.Errorf("%d plots", plots)
 	}
+	if !strings.Contains(page, "300 limits with fewer refusals") || strings.Count(page, "<section") != maxLimits {
+		t.Errorf("%d limits", strings.Count(page, "<section"))
+	}
 	if !strings.Contains(page, "488 routes with fewer requests") || len(page) > 3<<20 {
 		t.Errorf("%d bytes", len(page))
 	}
