@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,55 +178,30 @@ func TestReadingEndsWhenNobodyWantsMore(t *testing.T) {
 	}
 }
 
-// A log that keeps entries waiting cannot make memory grow: its requests lie a second
-// apart in turn, or all in one.
+// A log that keeps entries waiting cannot make memory grow, whether its requests lie
+// far apart in turn or all in one second, and whether its lines are many or long.
 func TestMemoryStaysBoundedWhateverTheTimes(t *testing.T) {
-	line := func(second int) string {
-		return fmt.Sprintf(`{"time":%d,"method":"GET","path":"/%s"}`+"\n", start+second, strings.Repeat("x", 20_000))
-	}
-	for name, second := range map[string]func(i int) int{"in turn": func(i int) int { return i % 2 * 59 }, "in one": func(int) int { return 0 }} {
-		var most uint64
-		lines := 0
-		text := io.Reader(&generated{next: func(i int) string {
-			if i%1000 == 0 {
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapAlloc)
+	for name, c := range map[string]struct {
+		second func(i int) int64
+		length int
+	}{
+		"in turn, long": {func(i int) int64 { return int64(i % 2 * 59) }, 20_000}, "in one, long": {func(int) int64 { return 0 }, 20_000},
+		"in turn, many": {func(i int) int64 { return int64(i % 2 * 59) }, 100}, "in one, many": {func(int) int64 { return 0 }, 100},
+	} {
+		emitted, most := 0, 0
+		o := &order{emit: func(*Entry) { emitted++ }}
+		const lines = 3 * maxHeld
+		for i := range lines {
+			o.add(waiting{&Entry{TimeMS: (start + c.second(i)) * 1000, order: i}, int64(i), c.length})
+			most = max(most, o.bytes)
+			if held := i + 1 - emitted; held > maxHeld+1 {
+				t.Fatalf("%s: %d entries are held", name, held)
 			}
-			if i == 20_000 {
-				return ""
-			}
-			lines++
-			return line(second(i))
-		}})
-		n := 0
-		if _, err := Read(t.Context(), []Input{{"1", text}}, Options{Now: present}, func(*Entry) error { n++; return nil }); err != nil || n != lines {
-			t.Fatal(name, n, lines, err)
 		}
-		if most > 350<<20 { // all lines are 400 MB, and garbage doubles what is held
-			t.Errorf("%s: %d MiB in use", name, most>>20)
+		if o.finish(); emitted != lines || most > maxHeldBytes || o.bytes != 0 || o.count != 0 {
+			t.Errorf("%s: %d of %d emitted, %d bytes held at most, %d now", name, emitted, lines, most, o.bytes)
 		}
 	}
-}
-
-// generated is a log that is made as it is read.
-type generated struct {
-	next func(i int) string
-	i    int
-	rest string
-}
-
-func (g *generated) Read(p []byte) (int, error) {
-	if g.rest == "" {
-		g.rest = g.next(g.i)
-		g.i++
-	}
-	if g.rest == "" {
-		return 0, io.EOF
-	}
-	n := copy(p, g.rest)
-	g.rest = g.rest[n:]
-	return n, nil
 }
 
 func TestNowIsTheClocksWhereNoneIsGiven(t *testing.T) {

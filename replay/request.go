@@ -159,14 +159,15 @@ func (r *request) arrive(front *bootstrap.Front) {
 		if front.Appends() {
 			r.appended = peer.Addr().String()
 		}
-		if r.ForwardedFor != "" {
-			peer = front.Source(peer, r.chain())
-		}
+		peer = front.Source(peer, r.chain(), r.logged(front.ClientHeader))
 	}
 	r.source = peer.AppendTo(r.source)
 }
 
 func (r *request) chain() []string {
+	if r.ForwardedFor == "" {
+		return nil
+	}
 	chain := strings.Split(r.ForwardedFor, ",")
 	for i := range chain {
 		chain[i] = strings.TrimSpace(chain[i])

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,28 +78,29 @@ func TestG03_TheClientIsFoundAsEnvoyWould(t *testing.T) {
 		peer, xff string
 		want      string
 	}{
-		"whom Envoy trusts":                  {"", false, nil, "203.0.113.7:0", "198.51.100.9", "ip:203.0.113.7"},
-		"no address, the last entry":         {"", false, nil, "", "198.51.100.9, 198.51.100.8", "ip:198.51.100.8"},
-		"neither":                            {"", false, nil, "", "", "ip:unknown"},
-		"one hop of a complete chain":        {`"client": {"trusted_hops": 1},`, false, nil, "203.0.113.7:0", "198.51.100.9,198.51.100.8", "ip:198.51.100.8"},
-		"two hops":                           {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:5", "198.51.100.9,198.51.100.8", "ip:198.51.100.9"},
-		"too short a chain, the peer":        {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:5", "198.51.100.8", "ip:203.0.113.7"},
-		"too short a chain, no port logged":  {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7", "198.51.100.8", "ip:203.0.113.7"},
-		"too short a chain, the peer hidden": {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:0", "198.51.100.8", "ip:unknown"},
-		"received, at the edge":              {"", true, nil, "203.0.113.7", "198.51.100.9", "ip:203.0.113.7"},
-		"received, the peer is appended":     {`"client": {"trusted_hops": 1},`, true, nil, "203.0.113.7", "198.51.100.9", "ip:203.0.113.7"},
-		"received, one proxy in front":       {`"client": {"trusted_hops": 2},`, true, nil, "203.0.113.7", "198.51.100.9", "ip:198.51.100.9"},
-		"received, none":                     {`"client": {"trusted_hops": 1},`, true, nil, "203.0.113.7", "", "ip:203.0.113.7"},
-		"received, an Envoy behind a proxy":  {"", true, inner, "203.0.113.7", "198.51.100.9, 198.51.100.8", "ip:198.51.100.8"},
-		"received, nothing appended":         {`"client": {"trusted_hops": 1},`, true, inner, "203.0.113.7", "198.51.100.9", "ip:198.51.100.9"},
-		"received, IPv6":                     {"", true, nil, "2001:db8:1:2::7", "", "ip:2001:db8:1:2::/64"},
-		"IPv6 with a port":                   {"", false, nil, "[2001:db8:1:2::7]:80", "", "ip:2001:db8:1:2::/64"},
-		"a name for an address":              {"", true, nil, "host.example", "", "ip:unknown"},
+		"whom Envoy trusts":                        {"", false, nil, "203.0.113.7:0", "198.51.100.9", "ip:203.0.113.7"},
+		"no address, the last entry":               {"", false, nil, "", "198.51.100.9, 198.51.100.8", "ip:198.51.100.8"},
+		"neither":                                  {"", false, nil, "", "", "ip:unknown"},
+		"one hop of a complete chain":              {`"client": {"trusted_hops": 1},`, false, nil, "203.0.113.7:0", "198.51.100.9,198.51.100.8", "ip:198.51.100.8"},
+		"two hops":                                 {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:5", "198.51.100.9,198.51.100.8", "ip:198.51.100.9"},
+		"too short a chain, the peer":              {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:5", "198.51.100.8", "ip:203.0.113.7"},
+		"too short a chain, no port logged":        {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7", "198.51.100.8", "ip:203.0.113.7"},
+		"too short a chain, the peer hidden":       {`"client": {"trusted_hops": 2},`, false, nil, "203.0.113.7:0", "198.51.100.8", "ip:unknown"},
+		"received, at the edge":                    {"", true, nil, "203.0.113.7", "198.51.100.9", "ip:203.0.113.7"},
+		"received, the peer is appended":           {`"client": {"trusted_hops": 1},`, true, nil, "203.0.113.7", "198.51.100.9", "ip:203.0.113.7"},
+		"received, one proxy in front":             {`"client": {"trusted_hops": 2},`, true, nil, "203.0.113.7", "198.51.100.9", "ip:198.51.100.9"},
+		"received, none":                           {`"client": {"trusted_hops": 1},`, true, nil, "203.0.113.7", "", "ip:203.0.113.7"},
+		"received, an Envoy behind a proxy":        {"", true, inner, "203.0.113.7", "198.51.100.9, 198.51.100.8", "ip:198.51.100.8"},
+		"received, nothing appended":               {`"client": {"trusted_hops": 1},`, true, inner, "203.0.113.7", "198.51.100.9", "ip:198.51.100.9"},
+		"received, IPv6":                           {"", true, nil, "2001:db8:1:2::7", "", "ip:2001:db8:1:2::/64"},
+		"IPv6 with a port":                         {"", false, nil, "[2001:db8:1:2::7]:80", "", "ip:2001:db8:1:2::/64"},
+		"received, a header that names the client": {"", true, &bootstrap.Front{ClientHeader: "x-real-ip"}, "203.0.113.7", "198.51.100.9", "ip:192.0.2.9"},
+		"a name for an address":                    {"", true, nil, "host.example", "", "ip:unknown"},
 	} {
 		p := parse(t, `{`+c.client+`"default": {"identity": "ip", "limit": 1, "window": "1m"}}`)
-		layout := full()
+		layout := full("header:x-real-ip")
 		layout.Received = c.received
-		e := entry(layout, 0, "GET", "/")
+		e := entry(layout, 0, "GET", "/", "192.0.2.9")
 		e.Client, e.ForwardedFor = c.peer, c.xff
 		player := New(p, Settings{Front: c.front})
 		if got := keysOf(player.Play(e)); len(got) != 1 || got[0] != c.want {
@@ -163,10 +165,10 @@ func TestALimitWhoseIdentityTheLogCannotHoldIsLeftOut(t *testing.T) {
 			t.Errorf("%s: %v, %d left out (-want +got):\n%s", name, played.Outcome, len(played.LeftOut), diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"header:x-api-key", "client"}, Lacks(nobody, p.Routes[0].Limits[0])); diff == "" {
+	if diff := cmp.Diff([]string{"header:x-api-key", "client"}, Lacks(nobody, slices.Concat(p.Routes[0].Limits[0].Identity.Alternatives()...))); diff == "" {
 		t.Error("a limit by key lacks no address")
 	}
-	if diff := cmp.Diff([]string{"client", "body:name"}, Lacks(nobody, p.Routes[1].Limits[1])); diff != "" {
+	if diff := cmp.Diff([]string{"client", "body:name"}, Lacks(nobody, slices.Concat(p.Routes[1].Limits[1].Identity.Alternatives()...))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -84,20 +84,18 @@ func (v *view) leaves(l *policy.Limit) bool {
 	return out
 }
 
-// Lacks lists what the limit's identity is made of and the log has no place for:
+// Lacks lists what the components are read from and the log has no place for:
 // "header:x-api-key", or "client" for the address.
-func Lacks(layout *accesslog.Layout, l *policy.Limit) []string {
+func Lacks(layout *accesslog.Layout, components []identity.Component) []string {
 	v := newView(layout)
 	var lacks []string
-	for _, all := range l.Identity.Alternatives() {
-		for _, c := range all {
-			name := c.Source.String()
-			if name == "" {
-				name = "client"
-			}
-			if !v.has(c) && !slices.Contains(lacks, name) {
-				lacks = append(lacks, name)
-			}
+	for _, c := range components {
+		name := c.Source.String()
+		if name == "" {
+			name = "client"
+		}
+		if !v.has(c) && !slices.Contains(lacks, name) {
+			lacks = append(lacks, name)
 		}
 	}
 	return lacks

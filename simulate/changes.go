@@ -22,6 +22,7 @@ func changes(old, new *policy.Policy) []string {
 	changed("mode", modes[old.Mode], modes[new.Mode])
 	changed("client", client(old), client(new))
 	changed("undeclared requests", undeclared(old), undeclared(new))
+	changed("paths", paths(old), paths(new))
 	changed("preflights", preflights(old), preflights(new))
 
 	oldRoutes, newRoutes := routesOf(old, nil), routesOf(new, nil)
@@ -84,11 +85,22 @@ func preflights(p *policy.Policy) string {
 	return "not counted"
 }
 
+func paths(p *policy.Policy) string {
+	letters, parameters := "letter case counts", "parameters are cut off"
+	if p.Paths.IgnoreCase {
+		letters = "letter case does not count"
+	}
+	if p.Paths.KeepParameters {
+		parameters = "parameters count"
+	}
+	return letters + ", " + parameters
+}
+
 func exempt(r *policy.Route) string {
-	if len(r.Exempt) == 0 {
+	if len(r.Exempt) == 0 && r.ExemptCallers.Empty() {
 		return "nobody"
 	}
-	var all []string
+	all := r.ExemptCallers.Callers()
 	for _, prefix := range r.Exempt {
 		all = append(all, prefix.String())
 	}

@@ -86,6 +86,8 @@ func TestEveryChangeThatDecidesIsNamed(t *testing.T) {
 		strings.Replace(old, `"name": "n"`, `"name": "m"`, 1):                                          `limit "n": gone, was 1 in 1m`,
 		strings.Replace(old, `GET /a`, `GET /b`, 1):                                                    "GET:/a: gone",
 		strings.Replace(old, `"limit": 1,`, `"limit": 1, "exempt": ["10.0.0.0/8"],`, 1):                "GET:/a, exempt: nobody -> 10.0.0.0/8",
+		strings.Replace(old, `"limit": 1,`, `"limit": 1, "exempt": ["u:0123456789abcdef"],`, 1):        "GET:/a, exempt: nobody -> u:0123456789abcdef",
+		"{" + base + `, "default": null, "ignore_path_case": true}`:                                    "paths: letter case counts, parameters are cut off -> letter case does not count, parameters are cut off",
 		strings.Replace(old, `"limit": 1,`, `"limit": 1, "algorithm": "token_bucket", "burst": 5,`, 1): "by token_bucket with a burst of 5",
 	} {
 		got := strings.Join(changes(parse(t, old), parse(t, new)), "\n")

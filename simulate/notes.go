@@ -60,7 +60,7 @@ func (r *Report) explainLacks(layouts []*accesslog.Layout) {
 		for j := range r.Routes[i].Limits {
 			d := &r.Routes[i].Limits[j]
 			for _, layout := range layouts {
-				for _, lack := range replay.Lacks(layout, d.limit) {
+				for _, lack := range replay.Lacks(layout, slices.Concat(d.limit.Identity.Alternatives()...)) {
 					if !slices.Contains(d.Lacks, lack) {
 						d.Lacks = append(d.Lacks, lack)
 					}
@@ -204,10 +204,26 @@ func (n *notes) aboutRoutes(r *Report) {
 	if d := n.policy.Default; d != nil && d.PerEnvoyRoute && !n.every(named) {
 		n.say("The default counts for each of Envoy's routes, and a log does not say which was taken: all share one count. Name it with --field property:xds.route_name=PLACE.")
 	}
-	exempt := func(r *policy.Route) bool { return len(r.Exempt) > 0 }
-	addressed := func(l *accesslog.Layout) bool { return l.HasClient || l.HasForwardedFor }
-	if slices.ContainsFunc(n.policy.Routes, exempt) && !n.every(addressed) {
-		n.say("Routes exempt addresses, and a log has none: nobody was exempt there.")
+	for _, r := range routesOf(n.policy, n.settings.Carried) {
+		n.aboutExempt(r)
+	}
+	if f := n.settings.Front; f != nil && f.ClientHeader != "" && !n.every(func(l *accesslog.Layout) bool {
+		return !l.Received || slices.Contains(l.Sources, "header:"+f.ClientHeader)
+	}) {
+		n.say("This Envoy finds the client in the header %s, and a log has none: whoever connected stands in. Name it with --field header:%s=PLACE.", f.ClientHeader, f.ClientHeader)
+	}
+}
+
+// aboutExempt says who could not be exempt.
+func (n *notes) aboutExempt(r *policy.Route) {
+	if len(r.Exempt) > 0 && !n.every(func(l *accesslog.Layout) bool { return l.HasClient || l.HasForwardedFor }) {
+		n.say("%s exempts addresses, and a log has none: nobody was exempt there.", r.Key)
+	}
+	for _, layout := range n.layouts {
+		if lacks := replay.Lacks(layout, r.ExemptCallers.Components()); lacks != nil {
+			n.say("%s exempts callers by %s, for which a log has no place: none of them was exempt there. Name it with --field %s=PLACE.", r.Key, strings.Join(lacks, ", "), lacks[0])
+			return
+		}
 	}
 }
 

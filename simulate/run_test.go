@@ -153,6 +153,7 @@ func TestNotesSayWhatIsToBeKnown(t *testing.T) {
 		"per route":      {`"default": {"identity": "ip", "limit": 1, "window": "1m", "per": "envoy_route"}`, one, false, nil, "all share one count"},
 		"status":         {`"default": {"name": "n", "identity": "ip", "limit": 1, "window": "1m", "count": [401]}`, one, false, nil, "counts by status, and a log has none"},
 		"exempt":         {`"routes": {"GET /": {"identity": "all", "limit": 1, "window": "1m", "exempt": ["10.0.0.0/8"]}}, "default": null`, strings.Replace(one, "client_ip", "x", 1), false, nil, "nobody was exempt there"},
+		"exempt callers": {`"identities": {"k": {"from": "header:k"}}, "routes": {"GET /": {"identity": "ip", "limit": 1, "window": "1m", "exempt": ["k:0123456789abcdef"]}}, "default": null`, one, false, nil, "GET:/ exempts callers by header:k"},
 		"off":            {`"mode": "off", "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, `mode is "off"`},
 		"shadow":         {`"mode": "shadow", "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, `mode is "shadow"`},
 		"late":           {`"default": {"identity": "ip", "limit": 1, "window": "1m"}`, line(900, "GET", "/", "203.0.113.7", 200) + line(980, "GET", "/", "203.0.113.7", 200) + line(0, "GET", "/", "203.0.113.7", 200), false, nil, "log: 1 of 3 requests stand behind later ones, by up to 15m0s"},

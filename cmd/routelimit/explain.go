@@ -128,7 +128,7 @@ func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front,
 		return value, ok
 	})
 	if unset != "" {
-		return nil, nil, usage(fmt.Errorf("hash_key_env in %s names %s, which is not set here; export it with the value that Envoy has, so that hashes are those of the keys", f.policy, unset))
+		return nil, nil, usage(fmt.Errorf("hash_key_env in %s names %s, which is not set here; export it with the value that Envoy has, so that hashes are those of the keys", name, unset))
 	}
 	if err != nil {
 		return nil, nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it with: routelimit lint %s\n%w", name, name, err)}

@@ -31,7 +31,7 @@ shows:
 }
 
 func (f *explainFlags) hash(out io.Writer, stdin io.Reader, args []string) error {
-	p, _, err := f.readPolicy(stdin)
+	p, _, err := readPolicy(f.policy, stdin)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -101,6 +102,9 @@ func (d *Definitions) component(name string) (*Component, error) {
 	}
 	return nil, fmt.Errorf("no identity is called %q; %s", name, d.advise(name))
 }
+
+// Callers lists them, "api_key:2bd806c97f0e00af", sorted.
+func (e *Exempt) Callers() []string { return slices.Sorted(maps.Keys(e.callers)) }
 
 // Components are those of the callers that are let off.
 func (e *Exempt) Components() []Component {
