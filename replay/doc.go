@@ -53,8 +53,10 @@ type Played struct {
 	Outcome Outcome
 	// Groups are the keys that were asked; none if the request was not counted.
 	Groups []Group
-	// Blocked is the limit of 0 that refused it without a question.
-	Blocked *policy.Limit
+	// Blocked is the limit of 0 that refused it without a question, and BlockedFor the
+	// identity that it is 0 for; "" for everybody.
+	Blocked    *policy.Limit
+	BlockedFor string
 	// LeftOut are the limits of the route that were not played.
 	LeftOut []*policy.Limit
 }
@@ -75,8 +77,10 @@ type Asked struct {
 	Limit *policy.Limit
 	// Used is the alternative of the identity that was present, "ip" or "unknown".
 	Used string
-	// Pass says whether this limit lets the request through.
-	Pass bool
+	// Pass says whether this limit lets the request through. Refuses says whether it
+	// refuses this caller anything: a shadow does not, and with enforce_percent a
+	// limit does not refuse everybody.
+	Pass, Refuses bool
 	// Returned says that the charge was given back, since the limit does not count
 	// the response's status.
 	Returned bool

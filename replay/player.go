@@ -18,7 +18,7 @@ type Player struct {
 	front    bootstrap.Front
 	callers  callers
 	views    map[*accesslog.Layout]*view
-	widest   map[*policy.Limit]*limit.Limit
+	widest   map[*limit.Limit]*limit.Limit
 
 	request  request
 	matched  policy.Matched
@@ -44,7 +44,7 @@ func New(p *policy.Policy, s Settings) *Player {
 	}
 	return &Player{
 		policy: p, settings: s, front: front, callers: newCallers(),
-		views: map[*accesslog.Layout]*view{}, widest: map[*policy.Limit]*limit.Limit{},
+		views: map[*accesslog.Layout]*view{}, widest: map[*limit.Limit]*limit.Limit{},
 	}
 }
 
@@ -81,6 +81,10 @@ func (p *Player) Play(e *accesslog.Entry) *Played {
 	p.noteAddress(r, &caller)
 	if len(p.groups) == 0 {
 		return p.end(LeftOut)
+	}
+	if blocked := p.plan.Blocked; blocked != nil && !slices.Contains(p.played.LeftOut, blocked) {
+		p.played.Blocked, p.played.BlockedFor = blocked, string(p.plan.Groups[p.plan.BlockedIn].Identity())
+		return p.end(Refused)
 	}
 	outcome := p.ask(e.TimeMS)
 	p.settle(outcome, e)
@@ -204,7 +208,8 @@ func (p *Player) ask(nowMS int64) Outcome {
 			outcome = Refused
 		}
 		for j := range g.Limits {
-			g.Limits[j].Pass, g.Limits[j].Returned, g.Limits[j].Use = d.Verdicts[j].Pass, false, 0
+			a := &g.Limits[j]
+			a.Pass, a.Refuses = d.Verdicts[j].Pass, p.charges[i][j].Limit.Refuses()
 		}
 	}
 	return outcome
@@ -252,7 +257,7 @@ func (p *Player) refund(from *limit.Hash, g *Group, charges []limit.Charge, d *l
 	p.refunded = p.refunded[:0]
 	for j, c := range charges {
 		if d.Verdicts[j].Pass && wanted(g.Limits[j].Limit) && !kept(c) {
-			p.refunded = append(p.refunded, c)
+			p.refunded = append(p.refunded, limit.Charge{Limit: c.Limit, Cost: limit.Price(charges, j)})
 		}
 	}
 	if len(p.refunded) > 0 {

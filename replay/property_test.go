@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,6 +11,9 @@ import (
 	"routelimit/policy"
 	"routelimit/policy/identity"
 )
+
+// byPlan gives a limit to each plan of its own.
+var byPlan = strings.NewReplacer(`"limit": `, `"limit": {"by": "header:user", "values": {"a": 4, "b": 0}, "default": `, `, "window"`, `}, "window"`)
 
 // table is a request as identities ask for it, made by hand.
 type table struct {
@@ -36,8 +40,8 @@ func TestVerdictsAreThoseOfTheModel(t *testing.T) {
 				label, id, number.Draw(t, label), window.Draw(t, label+" window"), algorithm.Draw(t, label+" algorithm"), more)
 		}
 		p := parse(t, `{"identities": {"user": {"from": "header:user"}}, "routes": {"* /a": {"limits": [`+
-			one("both", "ip+user", "")+","+one("user", "user", `, "count": [401]`)+","+one("address", "ip", "")+","+
-			one("second", "ip", "")+","+one("shadow", "ip", `, "shadow": true`)+"]}},"+`"default": `+one("rest", "user|ip", `, "cost": 2`)+"}")
+			one("both", "ip+user", "")+","+one("user", "user", `, "count": [401]`)+","+one("address", "ip", `, "enforce_percent": 50`)+","+
+			one("second", "ip", "")+","+one("shadow", "ip", `, "shadow": true`)+"]}},"+`"default": `+byPlan.Replace(one("rest", "user|ip", `, "cost": 2`))+"}")
 
 		player := New(p, Settings{Uses: rapid.Bool().Draw(t, "uses")})
 		player.callers.sweepEach = rapid.SampledFrom([]int{1, 3, leastSweep}).Draw(t, "sweep")
@@ -69,6 +73,9 @@ func direct(p *policy.Policy, model *limit.Model, attrs table, path string, ms i
 	var matched policy.Matched
 	var plan policy.Plan
 	p.Match("GET", "h", path, &matched).Plan(&identity.Request{Attrs: attrs, Params: matched.Params}, &plan)
+	if plan.Blocked != nil {
+		return false
+	}
 	allowed := true
 	var decisions []limit.Decision
 	for _, g := range plan.Groups {

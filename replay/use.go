@@ -11,7 +11,7 @@ import (
 func (p *Player) use(g *Group, charges []limit.Charge, returned func(*policy.Limit) bool) {
 	wide := p.wide[:0]
 	for j := range charges {
-		wide = append(wide, limit.Charge{Limit: p.widestOf(g.Limits[j].Limit), Cost: charges[j].Cost})
+		wide = append(wide, limit.Charge{Limit: p.widestOf(charges[j].Limit), Cost: charges[j].Cost})
 	}
 	p.wide = wide
 	d := g.caller.uses.Decide(p.request.TimeMS, wide)
@@ -25,7 +25,7 @@ func (p *Player) use(g *Group, charges []limit.Charge, returned func(*policy.Lim
 	p.refund(&g.caller.uses, g, wide, &d, returned)
 }
 
-func (p *Player) widestOf(l *policy.Limit) *limit.Limit {
+func (p *Player) widestOf(l *limit.Limit) *limit.Limit {
 	w := p.widest[l]
 	if w == nil {
 		widest := l.Widest()

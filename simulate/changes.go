@@ -134,6 +134,9 @@ func describeFully(l *policy.Limit) string {
 	if l.Cost != 1 {
 		text += fmt.Sprintf(", cost %d", l.Cost)
 	}
+	if from := l.CostFrom.String(); from != "" {
+		text += ", cost from " + from
+	}
 	if len(l.Count) > 0 {
 		text += ", counting " + strings.Trim(strings.ReplaceAll(fmt.Sprint(l.Count), " ", ", "), "[]")
 	}

@@ -16,7 +16,7 @@ func describe(l *policy.Limit, t *limitTally, top int) Limit {
 	d := Limit{
 		Name: l.Name, Terms: Terms(l), Identity: l.Identity.String(), Shadow: l.Shadow, Count: l.Count,
 		Number: l.Capacity(), Unit: "limit", LeftOut: t.leftOut, Lacks: []string{},
-		Asked: t.asked, Passed: t.passed, Refused: t.refused, Withheld: t.withheld, Returned: t.returned,
+		Asked: t.asked, Passed: t.passed, Refused: t.refused, Withheld: t.withheld, Spared: t.spared, Returned: t.returned,
 		Used: []Used{}, Suggestions: []Suggestion{}, Distribution: []Bin{},
 		Top: t.offenders.top(top), TopFloor: t.offenders.floor, limit: l,
 	}
@@ -61,5 +61,17 @@ func Terms(l *policy.Limit) string {
 	if l.Burst > 0 {
 		text += fmt.Sprintf(" with a burst of %d", l.Burst)
 	}
+	if l.Plans != nil {
+		text += ", by " + l.Plans.By.String()
+		for _, plan := range l.Plans.Values {
+			text += fmt.Sprintf(" %s %d", plan.Name, plan.Limit)
+		}
+	}
+	if l.EnforcePercent < everybody {
+		text += fmt.Sprintf(", for %d%% of callers", l.EnforcePercent)
+	}
 	return text
 }
+
+// everybody is the EnforcePercent of a limit that is enforced for all.
+const everybody = 100

@@ -143,12 +143,12 @@ func keyOf(r *policy.Route) string {
 func refuser(p *replay.Played) string {
 	name, identity := "undeclared", ""
 	if p.Blocked != nil {
-		name, identity = p.Blocked.Name, "everybody"
+		name, identity = p.Blocked.Name, cmp.Or(p.BlockedFor, "everybody")
 	}
 	for i := range p.Groups {
 		g := &p.Groups[i]
 		for j := range g.Limits {
-			if a := &g.Limits[j]; !a.Pass && !a.Limit.Shadow {
+			if a := &g.Limits[j]; !a.Pass && a.Refuses {
 				return keyOf(p.Route) + "\x00" + a.Limit.Name + "\x00" + identityOf(g, a.Limit)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"routelimit/accesslog"
 	"routelimit/policy"
+	"routelimit/policy/identity"
 	"routelimit/replay"
 )
 
@@ -136,11 +137,28 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 		}
 		n.say("%s: %d of %d requests had nothing of %s; %s.", name, used.Requests, l.Asked, l.Identity, stand)
 	}
+	n.aboutVariables(name, l)
 	if l.OneIn > 1 {
 		n.say("%s met more identities than are kept: its shares and suggestions are those of one in %d of them, taken by chance.", name, l.OneIn)
 	}
 	if len(l.Count) > 0 && l.Asked > 0 && !n.every(func(a *accesslog.Layout) bool { return a.HasStatus }) {
 		n.say("%s counts by status, and a log has none: there every request stays counted. Name it with --field status=PLACE.", name)
+	}
+}
+
+// aboutVariables says what of a limit each request would decide, and a log does not say.
+func (n *notes) aboutVariables(name string, l *Limit) {
+	var by []identity.Component
+	if l.limit.Plans != nil {
+		by = append(by, identity.Component{Source: l.limit.Plans.By})
+	}
+	if l.limit.CostFrom.Kind() != "" {
+		by = append(by, identity.Component{Source: l.limit.CostFrom})
+	}
+	for _, layout := range n.layouts {
+		for _, lack := range replay.Lacks(layout, by) {
+			n.say("%s goes by %s, for which a log has no place: all callers have the default plan there, and a request costs 1. Name it with --field %s=PLACE.", name, lack, lack)
+		}
 	}
 }
 

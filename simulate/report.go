@@ -92,6 +92,9 @@ type Limit struct {
 	Passed   int64 `json:"passed"`
 	Refused  int64 `json:"refused"`
 	Withheld int64 `json:"withheld"`
+	// Spared are those of Refused that passed this limit all the same, since it is a
+	// shadow or, with enforce_percent, not enforced for the caller.
+	Spared   int64 `json:"spared"`
 	Returned int64 `json:"returned"` // of those passed: not counted, because of their status
 
 	Used []Used `json:"used"` // by which alternative of the identity

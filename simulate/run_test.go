@@ -153,6 +153,8 @@ func TestNotesSayWhatIsToBeKnown(t *testing.T) {
 		"per route":      {`"default": {"identity": "ip", "limit": 1, "window": "1m", "per": "envoy_route"}`, one, false, nil, "all share one count"},
 		"status":         {`"default": {"name": "n", "identity": "ip", "limit": 1, "window": "1m", "count": [401]}`, one, false, nil, "counts by status, and a log has none"},
 		"exempt":         {`"routes": {"GET /": {"identity": "all", "limit": 1, "window": "1m", "exempt": ["10.0.0.0/8"]}}, "default": null`, strings.Replace(one, "client_ip", "x", 1), false, nil, "nobody was exempt there"},
+		"a plan":         {`"default": {"name": "n", "identity": "ip", "limit": {"by": "header:plan", "values": {"gold": 5}, "default": 1}, "window": "1m"}`, one, false, nil, `default, limit "n" goes by header:plan, for which a log has no place`},
+		"a cost":         {`"default": {"name": "n", "identity": "ip", "limit": 5, "window": "1m", "cost": "header:cost"}`, one, false, nil, "--field header:cost=PLACE"},
 		"exempt callers": {`"identities": {"k": {"from": "header:k"}}, "routes": {"GET /": {"identity": "ip", "limit": 1, "window": "1m", "exempt": ["k:0123456789abcdef"]}}, "default": null`, one, false, nil, "GET:/ exempts callers by header:k"},
 		"off":            {`"mode": "off", "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, `mode is "off"`},
 		"shadow":         {`"mode": "shadow", "default": {"identity": "ip", "limit": 1, "window": "1m"}`, one, false, nil, `mode is "shadow"`},
@@ -186,5 +188,33 @@ func TestALimitOfZeroAndNoRouteAreCounted(t *testing.T) {
 	report := run(t, p, line(1, "GET", "/shut", "203.0.113.7", 200)+line(2, "GET", "/other", "203.0.113.7", 200), replay.Settings{})
 	if len(report.Routes) != 2 || report.Routes[0].Limits[0].Refused != 1 || report.Routes[1].Key != NoRoute || report.Routes[1].Outcomes.Undeclared != 1 {
 		t.Errorf("%+v", report.Routes)
+	}
+}
+
+func TestPlansAndCostsAreTheCallersOwn(t *testing.T) {
+	p := parse(t, `{"default": {"name": "n", "identity": "ip", "limit": {"by": "header:plan", "values": {"gold": 5, "none": 0}, "default": 2}, "window": "1m", "cost": "header:cost"}}`)
+	var log strings.Builder
+	for _, c := range [][3]string{{"A", "gold", "2"}, {"A", "gold", "2"}, {"A", "gold", "2"}, {"B", "", ""}, {"B", "", ""}, {"B", "", ""}, {"C", "none", ""}} {
+		log.WriteString(strings.Replace(line(1, "GET", "/", address(c[0]), 200), "{", fmt.Sprintf(`{"plan":%q,"cost":%q,`, c[1], c[2]), 1))
+	}
+	report := run(t, p, log.String(), replay.Settings{}, "header:plan=.plan", "header:cost=.cost")
+	l := report.Routes[0].Limits[0]
+	want := []Refusals{{"ip:192.0.2.65", 1, at(1), at(1)}, {"ip:192.0.2.66", 1, at(1), at(1)}, {"ip:192.0.2.67", 1, at(1), at(1)}}
+	if diff := cmp.Diff(want, l.Top); diff != "" || l.Passed != 4 || l.Refused != 3 || l.Suggestions[0].Number != 6 || l.Terms != "2 in 1m by sliding_window, by header:plan gold 5 none 0" {
+		t.Errorf("%+v (-want +got):\n%s", l, diff)
+	}
+}
+
+func TestALimitThatIsNotEnforcedForAllSparesSome(t *testing.T) {
+	p := parse(t, `{"default": {"name": "n", "identity": "ip", "limit": 1, "window": "1m", "enforce_percent": 50}}`)
+	var log strings.Builder
+	for i := range 200 {
+		who := fmt.Sprintf("192.0.2.%d:1", i/2)
+		log.WriteString(line(1, "GET", "/", who, 200))
+	}
+	report := run(t, p, log.String(), replay.Settings{})
+	l := report.Routes[0].Limits[0]
+	if l.Refused != 100 || l.Spared < 30 || l.Spared > 70 || report.Outcomes.Refused != l.Refused-l.Spared || !strings.HasSuffix(l.Terms, ", for 50% of callers") {
+		t.Errorf("%+v, %+v", report.Outcomes, l)
 	}
 }

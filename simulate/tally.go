@@ -52,7 +52,7 @@ type routeTally struct {
 }
 
 type limitTally struct {
-	leftOut, asked, passed, refused, withheld, returned int64
+	leftOut, asked, passed, refused, spared, withheld, returned int64
 
 	used       map[string]*Used
 	population population
@@ -85,6 +85,9 @@ func (t *tally) add(p *replay.Played) {
 		l.asked++
 		l.refused++
 		l.minutes.add(p.Entry.TimeMS, true)
+		if p.BlockedFor != "" {
+			l.offenders.refused(p.BlockedFor, p.Entry.TimeMS)
+		}
 	}
 	for i := range p.Groups {
 		for j := range p.Groups[i].Limits {
@@ -99,6 +102,9 @@ func (t *tally) addAsked(p *replay.Played, g *replay.Group, a *replay.Asked) {
 	switch {
 	case !a.Pass:
 		l.refused++
+		if !a.Refuses {
+			l.spared++
+		}
 		l.offenders.refused(identityOf(g, a.Limit), p.Entry.TimeMS)
 	case p.Outcome == replay.Refused:
 		l.withheld++

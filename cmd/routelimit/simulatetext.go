@@ -122,8 +122,8 @@ func printSimulatedLimit(out io.Writer, p paint, route string, l *simulate.Limit
 	if l.Shadow {
 		verb = "would have refused"
 	}
-	fmt.Fprintf(out, "  requests     %s: passed %s, %s, refused only by others %s%s\n", grouped(l.Asked), grouped(l.Passed),
-		refusedText(p, verb, l.Refused), grouped(l.Withheld), returnedText(l))
+	fmt.Fprintf(out, "  requests     %s: passed %s, %s%s, refused only by others %s%s\n", grouped(l.Asked), grouped(l.Passed),
+		refusedText(p, verb, l.Refused), sparedText(l), grouped(l.Withheld), returnedText(l))
 	if l.Identities == 0 {
 		return
 	}
@@ -163,6 +163,13 @@ func refusedText(p paint, verb string, n int64) string {
 		return p.red(text)
 	}
 	return text
+}
+
+func sparedText(l *simulate.Limit) string {
+	if l.Shadow || l.Spared == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of them let through, since it is not enforced for all)", grouped(l.Spared))
 }
 
 func returnedText(l *simulate.Limit) string {
