@@ -200,7 +200,7 @@ func TestPlansAndCostsAreTheCallersOwn(t *testing.T) {
 	report := run(t, p, log.String(), replay.Settings{}, "header:plan=.plan", "header:cost=.cost")
 	l := report.Routes[0].Limits[0]
 	want := []Refusals{{"ip:192.0.2.65", 1, at(1), at(1)}, {"ip:192.0.2.66", 1, at(1), at(1)}, {"ip:192.0.2.67", 1, at(1), at(1)}}
-	if diff := cmp.Diff(want, l.Top); diff != "" || l.Passed != 4 || l.Refused != 3 || l.Suggestions[0].Number != 6 || l.Terms != "2 in 1m by sliding_window, by header:plan gold 5 none 0" {
+	if diff := cmp.Diff(want, l.Top); diff != "" || l.Passed != 4 || l.Refused != 3 || l.IdentitiesRefused != 3 || l.Suggestions[0].Number != 6 || l.Terms != "2 in 1m by sliding_window, by header:plan gold 5 none 0" {
 		t.Errorf("%+v (-want +got):\n%s", l, diff)
 	}
 }

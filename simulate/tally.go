@@ -87,6 +87,7 @@ func (t *tally) add(p *replay.Played) {
 		l.minutes.add(p.Entry.TimeMS, true)
 		if p.BlockedFor != "" {
 			l.offenders.refused(p.BlockedFor, p.Entry.TimeMS)
+			l.population.saw(p.BlockedFor, 1, true)
 		}
 	}
 	for i := range p.Groups {
