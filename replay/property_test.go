@@ -41,23 +41,26 @@ func TestVerdictsAreThoseOfTheModel(t *testing.T) {
 		}
 		p := parse(t, `{"identities": {"user": {"from": "header:user"}}, "routes": {"* /a": {"limits": [`+
 			one("both", "ip+user", "")+","+one("user", "user", `, "count": [401]`)+","+one("address", "ip", `, "enforce_percent": 50`)+","+
-			one("second", "ip", "")+","+one("shadow", "ip", `, "shadow": true`)+"]}},"+`"default": `+byPlan.Replace(one("rest", "user|ip", `, "cost": 2`))+"}")
+			one("second", "ip", `, "cost": "header:cost"`)+","+one("shadow", "ip", `, "shadow": true`)+"]}},"+`"default": `+byPlan.Replace(one("rest", "user|ip", `, "cost": 2`))+"}")
 
 		player := New(p, Settings{Uses: rapid.Bool().Draw(t, "uses")})
 		player.callers.sweepEach = rapid.SampledFrom([]int{1, 3, leastSweep}).Draw(t, "sweep")
 		var model limit.Model
-		layout := full("header:user")
+		layout := full("header:user", "header:cost")
 		var now int64
 		for range rapid.IntRange(1, 80).Draw(t, "requests") {
 			now += rapid.SampledFrom([]int64{0, 1, 100, 900, 1000, 4999, 120_000}).Draw(t, "later")
 			user := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "user")
-			e := entry(layout, now, "GET", rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "path"), user)
+			cost := rapid.SampledFrom([]string{"", "1", "2", "x"}).Draw(t, "cost")
+			e := entry(layout, now, "GET", rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "path"), user, cost)
 			e.Client = rapid.SampledFrom([]string{"203.0.113.7:1", "203.0.113.8:1"}).Draw(t, "client")
 			e.Status = rapid.SampledFrom([]int{200, 401}).Draw(t, "status")
 
 			attrs := table{map[string]string{}, e.Client}
-			if user != "" {
-				attrs.headers["user"] = user
+			for name, value := range map[string]string{"user": user, "cost": cost} {
+				if value != "" {
+					attrs.headers[name] = value
+				}
 			}
 			want := direct(p, &model, attrs, e.Path, e.TimeMS, e.Status)
 			if got := player.Play(e); (got.Outcome == Passed) != want || !want && got.Outcome != Refused {
@@ -90,7 +93,7 @@ func direct(p *policy.Policy, model *limit.Model, attrs table, path string, ms i
 			charged = nil
 			for j, l := range g.Limits {
 				if d.Verdicts[j].Pass && !l.Counts(status) && !keptBy(&g, j, status) {
-					charged = append(charged, g.Charges[j])
+					charged = append(charged, limit.Charge{Limit: g.Charges[j].Limit, Cost: limit.Price(g.Charges, j)})
 				}
 			}
 		}
