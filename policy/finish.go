@@ -36,6 +36,7 @@ func nameLimits(limits []*Limit, places []*strictjson.Node) {
 func (r *Route) finish(p *Policy, template, key string) {
 	r.Template, r.Key = template, key
 	first := map[keySource]int{}
+	r.OneKey, r.Lasting = true, true
 	for i, l := range r.Limits {
 		if l.Identity == nil {
 			return // reported
@@ -55,7 +56,10 @@ func (r *Route) finish(p *Policy, template, key string) {
 			first[source] = i
 		}
 		l.sameKey = first[source]
+		r.OneKey = r.OneKey && l.sameKey == 0
+		r.Lasting = r.Lasting && r.OneKey && len(l.Count) == 0 && l.Bucket == "" && l.CostFrom.Kind() == ""
 
+		r.NeverUnasked = r.NeverUnasked || r.OnError != Open && l.Enforced()
 		r.NeedsBody = r.NeedsBody || l.Identity.NeedsBody()
 		if r.Blocked == nil && l.Limit.Limit == 0 && !l.Shadow && l.varies == nil {
 			r.Blocked = l

@@ -86,6 +86,7 @@ func describe(p *Policy) string {
 	fmt.Fprintf(&b, "empty %v, mode %d, refuse undeclared %v, count preflights %v, ignore path case %v\n",
 		p.Empty, p.Mode, p.RefuseUndeclared, p.CountPreflights, p.Paths.IgnoreCase)
 	fmt.Fprintf(&b, "redis %+v\nbody %+v\nlog %+v\nanswer %+v\n", p.Redis, p.Body, p.Log, p.Answer)
+	fmt.Fprintf(&b, "deny cache %+v\nbreaker %+v\nlocal %+v\nnever unasked %v\n", p.DenyCache, p.Breaker, p.Local, p.NeverUnasked)
 	for _, r := range p.Routes {
 		describeRoute(&b, r)
 	}
@@ -96,7 +97,8 @@ func describe(p *Policy) string {
 }
 
 func describeRoute(b *strings.Builder, r *Route) {
-	fmt.Fprintf(b, "route %s from %q, on error %d, needs body %v, exempt %v", r.Key, r.Template, r.OnError, r.NeedsBody, r.Exempt)
+	fmt.Fprintf(b, "route %s from %q, on error %d, never unasked %v, one key %v, lasting %v, needs body %v, exempt %v",
+		r.Key, r.Template, r.OnError, r.NeverUnasked, r.OneKey, r.Lasting, r.NeedsBody, r.Exempt)
 	for _, component := range r.ExemptCallers.Components() {
 		fmt.Fprintf(b, " and some of %s", component.Name)
 	}

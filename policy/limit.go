@@ -49,6 +49,9 @@ type Labels struct {
 // whether it refuses.
 func (l *Limit) Varies() bool { return l.varies != nil }
 
+// Enforced reports whether the limit refuses some callers at least.
+func (l *Limit) Enforced() bool { return !l.Shadow && l.EnforcePercent > 0 }
+
 // Counts reports whether a request that got this status stays counted.
 func (l *Limit) Counts(status int) bool {
 	return len(l.Count) == 0 || slices.Contains(l.Count, status)

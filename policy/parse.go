@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"routelimit/policy/identity"
 	"routelimit/policy/strictjson"
@@ -48,7 +49,8 @@ func emptyPolicy() *Policy {
 type sections struct {
 	role, mode, client, hashKeyEnv, identities, redis, body, log   *strictjson.Node
 	headers, response, countPreflights, ignorePathCase, undeclared *strictjson.Node
-	keepPathParameters, routes, fallback                           *strictjson.Node
+	keepPathParameters, denyCache, breaker, local                  *strictjson.Node
+	routes, fallback                                               *strictjson.Node
 }
 
 var sectionFields = []strictjson.Field[sections]{
@@ -132,8 +134,21 @@ var sectionFields = []strictjson.Field[sections]{
 		Doc:     prose("what log lines say"),
 		Example: prose(`{"identity": "hashed"}`),
 	},
-	{Name: "deny_cache", Read: unsupported[sections]},
-	{Name: "breaker", Read: unsupported[sections]},
+	{
+		Name: "deny_cache", Read: func(s *sections, n *strictjson.Node) { s.denyCache = n },
+		Doc:     prose("how many refused callers are remembered, and for how long they are refused without asking"),
+		Example: prose(`{"max_entries": 1000}`),
+	},
+	{
+		Name: "breaker", Read: func(s *sections, n *strictjson.Node) { s.breaker = n },
+		Doc:     prose("when a worker stops asking a Redis that does not answer"),
+		Example: prose(`{"failures": 10}`),
+	},
+	{
+		Name: "local", Read: func(s *sections, n *strictjson.Node) { s.local = n },
+		Doc:     prose("how much routes with `\"on_error\": \"local\"` let pass while Redis does not decide"),
+		Example: prose(`{"share_percent": 5}`),
+	},
 	{
 		Name: "$schema", Read: func(_ *sections, n *strictjson.Node) { n.Text() },
 		Doc:     prose("where editors find the schema of the file; nothing else reads it"),
@@ -172,7 +187,10 @@ func (r *reader) read(root *strictjson.Node, env func(string) (string, bool)) {
 		r.readRoutes(s.routes)
 	}
 	r.readFallback(&s)
+	p.NeverUnasked = slices.ContainsFunc(p.Routes, neverUnasked) || p.Default != nil && neverUnasked(p.Default)
 }
+
+func neverUnasked(r *Route) bool { return r.NeverUnasked }
 
 // failRole explains the field that only the gateway's configuration has, which
 // is exactly {"role": "gateway"} and never comes here.

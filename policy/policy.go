@@ -33,6 +33,17 @@ type Policy struct {
 	Log struct {
 		Identity LogIdentity
 	}
+	DenyCache struct {
+		MaxEntries int           // callers that a worker remembers
+		MaxTime    time.Duration // for which a refusal is repeated without asking
+	}
+	Breaker struct {
+		Failures int           // in a row, after which Redis is asked no more; 0: it always is
+		MaxDelay time.Duration // between two tries then
+	}
+	Local struct {
+		SharePercent int64 // of a limit, for each worker
+	}
 	Answer answer.Style
 
 	// CountPreflights makes CORS preflights (see [IsPreflight]) ordinary
@@ -43,6 +54,10 @@ type Policy struct {
 	// RefuseUndeclared asks for a 404 where Match returns nil. It is false in
 	// shadow mode, which refuses nothing.
 	RefuseUndeclared bool
+
+	// NeverUnasked tells that some route lets no request pass that nothing was
+	// decided about, so that none may pass whose route is not known.
+	NeverUnasked bool
 
 	Routes  []*Route // in the order of the configuration
 	Default *Route   // what no route covers; nil if nothing applies then
@@ -79,6 +94,12 @@ const (
 	defaultKeyPrefix   = "rl"
 	defaultBodyBytes   = 16 << 10
 	defaultBodyTimeout = 5 * time.Second
+
+	defaultDenyEntries     = 8192
+	defaultDenyTime        = 30 * time.Second
+	defaultBreakerFailures = 5
+	defaultBreakerDelay    = time.Second
+	defaultSharePercent    = 10
 )
 
 func newPolicy() *Policy {
@@ -88,6 +109,11 @@ func newPolicy() *Policy {
 	p.Redis.KeyPrefix = defaultKeyPrefix
 	p.Body.MaxBytes = defaultBodyBytes
 	p.Body.Timeout = defaultBodyTimeout
+	p.DenyCache.MaxEntries = defaultDenyEntries
+	p.DenyCache.MaxTime = defaultDenyTime
+	p.Breaker.Failures = defaultBreakerFailures
+	p.Breaker.MaxDelay = defaultBreakerDelay
+	p.Local.SharePercent = defaultSharePercent
 	p.definitions = identity.NewDefinitions(nil, identity.Client{TrustedHops: -1}, nil)
 	return p
 }

@@ -21,7 +21,7 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 	}
 	got := mustParse(t, string(raw))
 
-	login := &Route{Key: "POST:/login", Template: "POST /login", OnError: Closed, NeedsBody: true}
+	login := &Route{Key: "POST:/login", Template: "POST /login", OnError: Closed, NeverUnasked: true, NeedsBody: true}
 	login.Limits = []*Limit{
 		{
 			Name: "pair", Cost: 1, EnforcePercent: 100, Route: login,
@@ -45,6 +45,12 @@ func TestReadmePolicyIsReadFieldByField(t *testing.T) {
 	want.Redis.KeyPrefix = "rl"
 	want.Body.MaxBytes = 16384
 	want.Body.Timeout = 5 * time.Second
+	want.DenyCache.MaxEntries = 8192
+	want.DenyCache.MaxTime = 30 * time.Second
+	want.Breaker.Failures = 5
+	want.Breaker.MaxDelay = time.Second
+	want.Local.SharePercent = 10
+	want.NeverUnasked = true
 	want.Routes = []*Route{
 		login,
 		oneLimit("GET:/api/search", "GET /api/search", "api_key", 300),
@@ -70,7 +76,7 @@ var exported = cmp.Options{
 }
 
 func oneLimit(key, template, identity string, quota int64) *Route {
-	r := &Route{Key: key, Template: template}
+	r := &Route{Key: key, Template: template, OneKey: true, Lasting: true}
 	r.Limits = []*Limit{{
 		Name: identity, Cost: 1, EnforcePercent: 100, Route: r,
 		Limit:  limit.Limit{Limit: quota, Window: time.Minute},

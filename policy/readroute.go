@@ -25,7 +25,8 @@ type routeDraft struct {
 var routeFields = append([]strictjson.Field[routeDraft]{
 	{
 		Name: "on_error", Read: (*routeDraft).readOnError,
-		Doc:     prose("what becomes of a request that Redis could not decide: `open` lets it pass, marked, `closed` answers 503"),
+		Doc: prose("what becomes of a request that Redis could not decide: `open` lets it pass, marked, `closed` answers 503, `local` lets this worker " +
+			"decide by itself, with a share of each limit"),
 		Default: prose(`"open"`), Example: prose(`"closed"`),
 	},
 	{
@@ -117,11 +118,7 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 }
 
 func (d *routeDraft) readOnError(n *strictjson.Node) {
-	if n.Kind() == strictjson.String && n.Show() == `"local"` {
-		n.Fail(`"local" is not supported yet; write "open" or "closed"`)
-		return
-	}
-	choice, _ := n.OneOf("open", "closed")
+	choice, _ := n.OneOf(onErrorNames...)
 	d.route.OnError = OnError(choice)
 }
 

@@ -14,11 +14,21 @@ type Route struct {
 	Key      string
 	Template string // as configured, "POST /login"; empty for the default
 	OnError  OnError
+	// NeverUnasked tells that no request may pass that nothing was decided about:
+	// on_error is not open, and some limit is enforced.
+	NeverUnasked bool
 	// Limits are in the order of the configuration. None: declared and unlimited.
 	Limits []*Limit
 	// Blocked is the first enforced limit of 0: the route refuses every
 	// request, without asking Redis. Otherwise nil.
 	Blocked *Limit
+	// OneKey tells that all limits have the same key, whatever the request.
+	OneKey bool
+	// Lasting tells that a refusal stands until the moment that Redis gave, number
+	// by number: nothing that is charged is given back, since there is one key and
+	// all responses count, no other route charges it, and what a request costs does
+	// not vary, so that nothing cheaper passes meanwhile.
+	Lasting bool
 	// NeedsBody tells that some limit's identity is read from the body.
 	NeedsBody bool
 	// Exempt are the client addresses, and ExemptCallers the identities, that
@@ -51,7 +61,13 @@ type OnError uint8
 const (
 	Open   OnError = iota // it passes, marked
 	Closed                // it is answered 503
+	Local                 // the worker decides alone
 )
+
+var onErrorNames = []string{"open", "closed", "local"}
+
+// String is as in a configuration.
+func (o OnError) String() string { return onErrorNames[o] }
 
 // IsExempt reports whether the caller is exempt on this route.
 func (r *Route) IsExempt(req *identity.Request) bool {

@@ -23,6 +23,15 @@ func (s *sections) readSettings(p *Policy) {
 	if s.log != nil {
 		strictjson.ReadObject(s.log, p, logFields)
 	}
+	if s.denyCache != nil {
+		strictjson.ReadObject(s.denyCache, p, denyCacheFields)
+	}
+	if s.breaker != nil {
+		strictjson.ReadObject(s.breaker, p, breakerFields)
+	}
+	if s.local != nil {
+		strictjson.ReadObject(s.local, p, localFields)
+	}
 	if s.countPreflights != nil {
 		p.CountPreflights, _ = s.countPreflights.Bool()
 	}

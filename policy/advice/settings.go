@@ -93,3 +93,21 @@ func unusedBody(c *checker) {
 	}
 	c.warn("body-unused", n, `no limit's identity is in a body, so none is read; remove it, or use an identity of "body:…"`)
 }
+
+func unusedLocal(c *checker) {
+	n := c.root.Member("local")
+	if n == nil {
+		return
+	}
+	for _, r := range c.routes {
+		if r.OnError == policy.Local {
+			return
+		}
+	}
+	for _, r := range c.declared {
+		if r.OnError == policy.Local {
+			return
+		}
+	}
+	c.warn("local-unused", n, `no route decides locally while Redis does not answer; write "on_error": "local" where one shall, or remove it`)
+}

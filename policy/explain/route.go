@@ -6,7 +6,7 @@ func describeRoute(p *policy.Policy, carried, route *policy.Route, matching []po
 	if route == nil {
 		return nil
 	}
-	described := &Route{Key: route.Key, Template: route.Template, From: "routes", OnError: onError(route), Beaten: []Loss{}}
+	described := &Route{Key: route.Key, Template: route.Template, From: "routes", OnError: route.OnError.String(), Beaten: []Loss{}}
 	switch {
 	case carried != nil:
 		described.From = "metadata of an Envoy route"
@@ -23,11 +23,4 @@ func describeRoute(p *policy.Policy, carried, route *policy.Route, matching []po
 		}
 	}
 	return described
-}
-
-func onError(r *policy.Route) string {
-	if r.OnError == policy.Closed {
-		return "closed"
-	}
-	return "open"
 }

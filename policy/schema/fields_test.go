@@ -42,6 +42,9 @@ func levels() []level {
 		{name: "redis", Shape: root.Field("redis"), context: `{"redis": {%s}}`},
 		{name: "body", Shape: root.Field("body"), context: `{"body": {%s}}`},
 		{name: "log", Shape: root.Field("log"), context: `{"log": {%s}}`},
+		{name: "deny_cache", Shape: root.Field("deny_cache"), context: `{"deny_cache": {%s}}`},
+		{name: "breaker", Shape: root.Field("breaker"), context: `{"breaker": {%s}}`},
+		{name: "local", Shape: root.Field("local"), context: `{"local": {%s}}`},
 	}
 }
 
