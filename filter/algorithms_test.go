@@ -210,7 +210,7 @@ func TestFilterAgreesWithTheModel(t *testing.T) {
 func TestClockOfRedisGoesBack(t *testing.T) {
 	for name, policy := range algorithms {
 		t.Run(name, func(t *testing.T) {
-			r := onRedis(t, policy)
+			r := onRedis(t, asking(policy))
 			r.waitUntil(30 * time.Second)
 			if got := r.passes(11); got != 10 {
 				t.Fatalf("%d passed", got)

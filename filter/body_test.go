@@ -461,7 +461,7 @@ func TestBodiesAreLetGoOnceTheyAreRead(t *testing.T) {
 func TestRandomUploads(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, generation := range []hosttest.Generation{hosttest.Old, hosttest.Current} {
-		r := onScriptWith(t, hosttest.Options{Generation: generation, BufferLimit: 32 << 10}, nil, plainLogin(""))
+		r := onScriptWith(t, hosttest.Options{Generation: generation, BufferLimit: 32 << 10}, nil, asking(plainLogin("")))
 		for i := range 200 {
 			r.script.Reply = []func([][]byte) []byte{allow, refuse}[i%2]
 			body := make([]byte, random.IntN(1<<(4+random.IntN(18))))

@@ -35,6 +35,9 @@ func (r *request) decide(caller *identity.Request) outcome {
 		return r.refuseBlocked(plan.Blocked, plan.Groups[plan.BlockedIn].Identity())
 	}
 	r.work.sized()
+	if p.denied.InUse() && r.recall() {
+		return r.refuse()
+	}
 	return r.ask()
 }
 
@@ -46,7 +49,8 @@ func (r *request) noted(what identity.Noted) {
 	}
 }
 
-// ask sends one command for each key, all in one message.
+// ask sends one command for each key, all in one message, or that of the first key
+// alone.
 func (r *request) ask() outcome {
 	l := r.plugin.link
 	if failure := l.Begin(&r.ticket, r); failure != link.None {
@@ -55,15 +59,25 @@ func (r *request) ask() outcome {
 		}
 		return r.conclude()
 	}
-	for i := range r.work.plan.Groups {
-		g := &r.work.plan.Groups[i]
-		l.Add(&r.ticket, func(dst []byte) []byte { return limit.AppendDecide(dst, g.Key, redisTime, g.Charges) })
+	if first := r.work.first; first >= 0 {
+		r.add(first)
+		l.Hold(&r.ticket)
+	} else {
+		for i := range r.work.plan.Groups {
+			r.add(i)
+		}
 	}
 	panicAt("ask")
 	r.state = asking
 	l.Commit(&r.ticket)
 	r.plugin.schedule()
 	return pending
+}
+
+// add asks about one key.
+func (r *request) add(i int) {
+	g := &r.work.plan.Groups[i]
+	r.plugin.link.Add(&r.ticket, i, func(dst []byte) []byte { return limit.AppendDecide(dst, g.Key, redisTime, g.Charges) })
 }
 
 // redisTime lets the script read Redis' own clock.
@@ -75,14 +89,19 @@ func (r *request) Answer(i int, reply resp.Value) error {
 	g := &r.work.groups[i]
 	if reply.Kind == resp.Error {
 		kind := resp.ClassifyError(reply.Text)
+		if kind == resp.ReadOnly {
+			r.plugin.link.Renew() // its other end may hold on to a primary of yesterday
+		}
 		r.failed(i, kind.String(), string(reply.Text))
 		return nil
 	}
 	err := limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision)
 	if err != nil {
 		r.failed(i, link.BadReply.String(), err.Error())
+		return err
 	}
-	return err
+	g.decided = true
+	return nil
 }
 
 // Fail takes the news that there will be no reply about one key.
@@ -105,7 +124,7 @@ func (r *request) Late(i int, reply resp.Value) {
 	if reply.Kind == resp.Error || limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) != nil || !g.decision.Allowed {
 		return
 	}
-	g.failure = ""
+	g.decided, g.failure = true, ""
 	switch {
 	case r.state == refused:
 		r.refund(i)
@@ -122,6 +141,9 @@ func (r *request) Resume() {
 		r.resumeGone()
 		return
 	}
+	if r.work.first >= 0 && r.askOthers() {
+		return
+	}
 	r.plugin.resumed++
 	r.plugin.metrics.waited.Record(uint64(r.plugin.link.Waited(&r.ticket).Microseconds()))
 	if r.conclude() == pass {
@@ -133,7 +155,12 @@ func (r *request) Resume() {
 // charged, but where it would have been refused: nobody may spend others'
 // limits with requests that he takes back before their refusal.
 func (r *request) resumeGone() {
-	if over, failure := r.results(); over || failure != "" && r.route.OnError == policy.Closed {
+	r.plugin.link.Leave(&r.ticket) // it asks no second question
+	over, failure := r.results()
+	if over {
+		r.remember()
+	}
+	if over || failure != "" && r.route.OnError == policy.Closed {
 		r.state = refused
 		r.giveBack()
 	}
@@ -141,13 +168,15 @@ func (r *request) resumeGone() {
 }
 
 // results is what all keys said: whether one refuses, and, of those whose
-// failure matters, the kind of the last; "" is none.
+// failure matters, the kind of the last, or unusable; "" is none.
 func (r *request) results() (over bool, failure string) {
 	for i := range r.work.groups {
 		g := &r.work.groups[i]
 		switch {
-		case g.failure == "":
+		case g.decided:
 			over = over || !g.decision.Allowed
+		case g.failure == "": // not asked about
+		case failure == unusable:
 		case slices.ContainsFunc(r.work.plan.Groups[i].Charges, refuses):
 			failure = g.failure
 		}
@@ -157,6 +186,11 @@ func (r *request) results() (over bool, failure string) {
 
 func refuses(c limit.Charge) bool { return c.Limit.Refuses() }
 
+// unusable is the failure of a server that cannot run the script. That is no
+// outage, which ends, but a mistake, which would let everything pass for ever: so
+// it closes every route.
+var unusable = resp.Unsupported.String()
+
 // conclude settles the request by what is known of all its keys: one refusal
 // refuses, one failure leaves it to the route's on_error, else it passes.
 func (r *request) conclude() outcome {
@@ -164,11 +198,14 @@ func (r *request) conclude() outcome {
 	over, failure := r.results()
 	switch {
 	case over:
+		r.remember()
 		return r.refuse()
-	case failure != "" && r.route.OnError == policy.Closed:
+	case failure == "":
+		return r.passAsked()
+	case failure == unusable || r.route.OnError == policy.Closed:
 		return r.refuseUnavailable(failure)
-	case failure != "":
-		return r.passUnasked(failure)
+	case r.route.OnError == policy.Local:
+		return r.decideLocally(failure)
 	}
-	return r.passAsked()
+	return r.passUnasked(failure)
 }

@@ -126,6 +126,16 @@ func (r *rig) start(m *hosttest.Module, o hosttest.Options, backend hosttest.Bac
 	r.plugin = r.configure(configuration)
 }
 
+// asking is a policy under which every request is asked about: no refusal is
+// repeated from memory.
+func asking(policy string) string { return section(`"deny_cache": {"max_time": "0s"}`, policy) }
+
+// unbroken is a policy without a breaker.
+func unbroken(policy string) string { return section(`"breaker": {"failures": 0}`, policy) }
+
+// section puts a section into a policy.
+func section(section, policy string) string { return strings.Replace(policy, "{", "{"+section+",", 1) }
+
 // configure adds a root with a configuration that must be accepted.
 func (r *rig) configure(configuration string) *hosttest.Plugin {
 	r.t.Helper()

@@ -60,8 +60,9 @@ func (r *rate) admit() (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// refusal writes one refusal as a line of JSON; quota is the caller's limit.
-func (l *logs) refusal(refusing *policy.Limit, quota int64, identity []byte, shadow bool) {
+// refusal writes one refusal as a line of JSON; quota is the caller's limit, and
+// mark, if there is one, is set to true in it.
+func (l *logs) refusal(refusing *policy.Limit, quota int64, identity []byte, mark string) {
 	leftOut, ok := l.refusals.admit()
 	if !ok {
 		return
@@ -76,8 +77,8 @@ func (l *logs) refusal(refusing *policy.Limit, quota int64, identity []byte, sha
 	if text := l.identityText(identity); text != "" {
 		line = appendText(line, "identity", text)
 	}
-	if shadow {
-		line = append(line, `,"shadow":true`...)
+	if mark != "" {
+		line = append(append(append(line, `,"`...), mark...), `":true`...)
 	}
 	if leftOut > 0 {
 		line = appendNumber(line, "left_out", int64(leftOut))
@@ -161,6 +162,16 @@ func (l *logs) linkClosed(code uint32, text string) {
 	l.warn("link closed", func() string {
 		return fmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text)
 	})
+}
+
+func (l *logs) linkBroke(broken bool) {
+	if broken {
+		l.warn("breaker opened", func() string {
+			return "Redis does not answer and is not asked any more, but for one request now and then; all others go by their route's on_error"
+		})
+		return
+	}
+	l.warn("breaker closed", func() string { return "Redis answers and is asked again" })
 }
 
 func (l *logs) badMetadata(err error) {

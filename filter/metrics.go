@@ -32,6 +32,8 @@ const (
 	outcomeOpen          = "open"        // passed without an answer of Redis
 	outcomeUnavailable   = "unavailable" // answered 503 for lack of one
 	outcomeExempt        = "exempt"
+	outcomeLocalPassed   = "local_passed" // by the worker's own count, for lack of an answer
+	outcomeLocalRefused  = "local_refused"
 )
 
 // metrics are what one plugin counts. The counters themselves belong to the
@@ -50,6 +52,10 @@ type metrics struct {
 	restarted   shim.Metric // states that a clock fault or a foreign value made unusable
 	panics      shim.Metric
 	badMetadata shim.Metric
+	recalled    shim.Metric // refusals without a question
+	askedFirst  shim.Metric // requests that a second question was needed for
+	breakerOpen shim.Metric // how often Redis was asked no more
+	breakerShut shim.Metric // and was asked again
 	refundsMade shim.Metric
 	refundsLost shim.Metric
 	batch       shim.Metric // commands a message
@@ -61,7 +67,7 @@ type limitMetrics struct{ passed, refused, shadowRefused shim.Metric }
 
 // routeMetrics are the counters of a route for requests that no single limit
 // decided.
-type routeMetrics struct{ open, unavailable, exempt, refused shim.Metric }
+type routeMetrics struct{ open, unavailable, localPassed, localRefused, exempt, refused shim.Metric }
 
 func newMetrics() *metrics {
 	m := &metrics{
@@ -76,6 +82,10 @@ func newMetrics() *metrics {
 		restarted:   shim.DefineCounter("routelimit_state_restarted_total"),
 		panics:      shim.DefineCounter("routelimit_panics_total"),
 		badMetadata: shim.DefineCounter("routelimit_route_metadata_refused_total"),
+		recalled:    shim.DefineCounter("routelimit_deny_cache_hits_total"),
+		askedFirst:  shim.DefineCounter("routelimit_asked_twice_total"),
+		breakerOpen: shim.DefineCounter(label("routelimit_breaker_total", "outcome", "opened")),
+		breakerShut: shim.DefineCounter(label("routelimit_breaker_total", "outcome", "closed")),
 		refundsMade: shim.DefineCounter(label(refundsTotal, "outcome", "made")),
 		refundsLost: shim.DefineCounter(label(refundsTotal, "outcome", "lost")),
 		batch:       shim.DefineHistogram("routelimit_batch_commands"),
@@ -151,10 +161,12 @@ func (m *metrics) route(key string) *routeMetrics {
 		clear(m.outcomes)
 	}
 	made := &routeMetrics{
-		open:        requests(key, "", outcomeOpen),
-		unavailable: requests(key, "", outcomeUnavailable),
-		exempt:      requests(key, "", outcomeExempt),
-		refused:     requests(key, "", outcomeRefused),
+		open:         requests(key, "", outcomeOpen),
+		unavailable:  requests(key, "", outcomeUnavailable),
+		localPassed:  requests(key, "", outcomeLocalPassed),
+		localRefused: requests(key, "", outcomeLocalRefused),
+		exempt:       requests(key, "", outcomeExempt),
+		refused:      requests(key, "", outcomeRefused),
 	}
 	m.outcomes[key] = made
 	return made

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,9 +143,16 @@ func TestHostcallsOfARequest(t *testing.T) {
 		"refused": {"/ip", "", refuse, with(map[string]int{
 			"proxy_continue_stream": 0, "proxy_replace_header_map_value": 0, "proxy_send_local_response": 1, "proxy_set_property": 2,
 			"proxy_log": 1, "clock_time_get": 3})},
+		"refused from memory": {"/ip", "", refuse, map[string]int{
+			"proxy_get_header_map_pairs": 1, "proxy_get_property": 2, "clock_time_get": 2, // the line's, recalled
+			"proxy_send_local_response": 1, "proxy_set_property": 2, "proxy_log": 1, "proxy_increment_metric": 2}},
 		"not limited": {"/none", "", allow, map[string]int{"proxy_get_header_map_pairs": 1, "proxy_get_property": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			policy := policy
+			if !strings.Contains(name, "memory") {
+				policy = asking(policy)
+			}
 			r := onScript(t, c.reply, policy)
 			request := func() {
 				s := r.do("POST", c.path, c.body, "content-type", jsonType)

@@ -3,13 +3,11 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"routelimit/filter/link"
-	"routelimit/policy"
 	"routelimit/shim"
 )
 
@@ -34,12 +32,30 @@ func settlePanic(callback string, id uint32) types.Action {
 	}
 	r := current
 	if r == nil || r.id != id {
-		return shim.Continue
+		return settleUnknown(callback, id)
 	}
 	r.plugin.metrics.panics.Add(1)
 	if !strings.HasPrefix(callback, "proxy_on_request") {
 		return shim.Continue
 	}
+	return r.act(r.withoutDecision(), shim.Continue)
+}
+
+// settleUnknown settles a request that could not even be made known, as one whose
+// route is not known. Any plugin will do, but one of whose routes is closed
+// outranks the others.
+func settleUnknown(callback string, id uint32) types.Action {
+	var of *plugin
+	for _, p := range plugins {
+		if of == nil || p.neverUnasked() {
+			of = p
+		}
+	}
+	if of == nil || callback != "proxy_on_request_headers" {
+		return shim.Continue
+	}
+	of.metrics.panics.Add(1)
+	r := request{plugin: of, id: id}
 	return r.act(r.withoutDecision(), shim.Continue)
 }
 
@@ -57,11 +73,8 @@ func (r *request) settlePanic(during string) {
 	}
 }
 
-// enforced says that the limit refuses some callers at least.
-func enforced(l *policy.Limit) bool { return !l.Shadow && l.EnforcePercent > 0 }
-
-// withoutDecision applies on_error to a request that will not be decided, unless
-// it is settled already.
+// withoutDecision settles a request that will not be decided, unless it is settled
+// already: it passes only where its route fails open.
 func (r *request) withoutDecision() outcome {
 	switch r.state {
 	case refused:
@@ -75,10 +88,10 @@ func (r *request) withoutDecision() outcome {
 	r.plugin.link.Leave(&r.ticket)
 	r.plugin.metrics.failure(why)
 	switch {
-	case r.route == nil:
+	case r.route == nil && r.routed:
 		r.state = passed
 		return pass
-	case r.route.OnError == policy.Closed && slices.ContainsFunc(r.route.Limits, enforced):
+	case r.route == nil && r.plugin.neverUnasked(), r.route != nil && r.route.NeverUnasked:
 		return r.answerUnavailable(why)
 	}
 	r.work = nil // it may be half done

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -108,6 +109,45 @@ func TestG33_ARecoveredPanicGoesByOnError(t *testing.T) {
 				if r.plugin.TickPeriod() != 0 {
 					t.Error("the tick goes on")
 				}
+			})
+		}
+	}
+}
+
+// Before the route of a request is known it may be one that must not pass, if there
+// is such a route.
+func TestG33_APanicBeforeTheRouteIsKnown(t *testing.T) {
+	const metadataClosed = `{"routes": {"GET /closed": {"identity": "ip", "limit": 5, "window": "1m"}}, "default": null}`
+	local := strings.Replace(openAndClosed, "closed\"}", "local\"}", 1)
+	shadow := strings.Replace(openAndClosed, "closed\"}", "closed\", \"shadow\": true}", 1)
+	for _, place := range []string{"route", "context"} {
+		for name, c := range map[string]struct{ policy, want string }{
+			"no route is closed": {metadataClosed, "passed"},
+			"one is":             {openAndClosed, "503"},
+			"one is local":       {local, "503"},
+			"one that is shadow": {shadow, "passed"},
+		} {
+			t.Run(place+", "+name, func(t *testing.T) {
+				r := onInjected(t, allow, c.policy)
+				r.plugin.SetProperty([]byte(place), "inject")
+				s := r.plugin.NewStream()
+				panicsAt(s, place)
+				s.SendHeaders(hosttest.RequestHeaders("GET", "h", "/open"), true)
+				r.want(c.want, s)
+				r.plugin.SetProperty(nil, "inject")
+				if place == "route" {
+					r.wantPanics(1)
+				} else if r.logged("recovered panic") == 0 {
+					t.Error("nothing is logged")
+				}
+				if c.want == "503" {
+					r.wantUnavailable(s, "panic")
+					r.wantCounter(1, r.requests("unknown", "", "unavailable"), "unavailable")
+				} else {
+					r.wantOpen(s)
+					r.wantCounter(1, r.requests("unknown", "", "open"), "open")
+				}
+				r.want("passed", r.get("/open"), "a later one")
 			})
 		}
 	}

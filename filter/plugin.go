@@ -12,6 +12,8 @@ import (
 	"routelimit/answer"
 	"routelimit/filter/link"
 	"routelimit/limit"
+	"routelimit/limit/deny"
+	"routelimit/limit/local"
 	"routelimit/policy"
 	"routelimit/policy/identity"
 	"routelimit/shim"
@@ -34,6 +36,8 @@ type plugin struct {
 	gateway bool
 	policy  *policy.Policy
 	link    *link.Link
+	denied  *deny.Cache
+	local   *local.Buckets
 	metrics *metrics
 	logs    logs
 	routes  routeCache
@@ -48,6 +52,7 @@ type plugin struct {
 	caller  identity.Request
 	quotas  []answer.Quota
 	headers [][2]string
+	bucket  []byte
 }
 
 // OnPluginStart reads the configuration. Refusing it makes Envoy refuse the
@@ -77,6 +82,11 @@ func (p *plugin) use(parsed *policy.Policy) {
 	p.link = link.New(&linkHost{cluster: parsed.Redis.Cluster, metrics: p.metrics}, parsed.Redis.Timeout, limit.AppendEval)
 	p.link.Sent = func(commands int) { p.metrics.batch.Record(uint64(commands)) }
 	p.link.Resent = func() { p.metrics.resent.Add(1) }
+	p.link.BreakAfter = parsed.Breaker.Failures
+	p.link.MaxDelay = parsed.Breaker.MaxDelay
+	p.link.Broke = p.linkBroke
+	p.denied = deny.New(parsed.DenyCache.MaxEntries, parsed.DenyCache.MaxTime)
+	p.local = local.New(local.MaxBuckets)
 	p.metrics.makeRoom(parsed)
 	p.metrics.routes.Record(uint64(len(parsed.Routes)))
 	plugins[p.id] = p
@@ -95,7 +105,12 @@ func (p *plugin) OnPluginDone() bool {
 	return true
 }
 
+// neverUnasked says whether a request whose route is not known may be one that
+// must not pass unasked.
+func (p *plugin) neverUnasked() bool { return p.policy.NeverUnasked || p.routes.neverUnasked }
+
 func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
+	panicAt("context")
 	if p.gateway {
 		return &gatewayStream{}
 	}
@@ -129,6 +144,16 @@ func (p *plugin) OnClose(token, _ uint32) {
 	p.link.Closed(token)
 	p.drain()
 	p.schedule()
+}
+
+// linkBroke takes the news that Redis is not asked any more, or is again.
+func (p *plugin) linkBroke(broken bool) {
+	if broken {
+		p.metrics.breakerOpen.Add(1)
+	} else {
+		p.metrics.breakerShut.Add(1)
+	}
+	p.logs.linkBroke(broken)
 }
 
 // drain resumes what the link has answers for. The effective context is then that

@@ -35,6 +35,8 @@ type request struct {
 	state  state
 	kind   answer.RequestKind
 	route  *policy.Route
+	// routed: it was looked for, so that nil is none.
+	routed bool
 	// fromEnvoy: the route came from the metadata of Envoy's own route.
 	fromEnvoy bool
 	body      *heldBody
@@ -129,6 +131,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	r.kind = answer.RequestKind{GRPC: h.isGRPC(), HEAD: h.method == "HEAD"}
 	unreadable := r.findRoute(h)
+	r.routed = true
 	panicAt("headers")
 	caller := p.newCaller(h)
 	switch {
@@ -159,7 +162,9 @@ func (p *plugin) newCaller(h *head) *identity.Request {
 }
 
 // limits reports whether a route may refuse requests.
-func limits(r *policy.Route) bool { return r != nil && slices.ContainsFunc(r.Limits, enforced) }
+func limits(r *policy.Route) bool {
+	return r != nil && slices.ContainsFunc(r.Limits, (*policy.Limit).Enforced)
+}
 
 // missingBody is what is known of the body of a request that is not held: that
 // it has none, or that there is one which was not read.
@@ -174,6 +179,7 @@ func (r *request) missingBody(end bool) *identity.Body {
 // else what the configuration says of the path. It reports a declaration that
 // cannot be read.
 func (r *request) findRoute(h *head) (unreadable bool) {
+	panicAt("route")
 	p := r.plugin
 	found := p.routes.find(p)
 	if found.route != nil {

@@ -35,8 +35,8 @@ func (r *request) passAsked() outcome {
 // fails open. What other keys were charged stays charged.
 func (r *request) passUnasked(failure string) outcome {
 	r.state = passed
-	r.plugin.metrics.route(r.route.Key).open.Add(1)
-	r.plugin.logs.decidedWithoutRedis("open", r.route.Key, failure)
+	r.plugin.metrics.route(r.routeKey()).open.Add(1)
+	r.plugin.logs.decidedWithoutRedis("open", r.routeKey(), failure)
 	shim.SetFilterState(stateOutcome, "open")
 	return pass
 }
@@ -45,13 +45,13 @@ func (r *request) passUnasked(failure string) outcome {
 func (r *request) refuse() outcome {
 	r.countVerdicts()
 	r.giveBack()
-	return r.answerRefusal(r.quotas(), r.longestRefusal())
+	return r.answerRefusal(r.quotas(), r.longestRefusal(), outcomeRefused)
 }
 
 // giveBack refunds what the keys charged that did answer.
 func (r *request) giveBack() {
 	for i := range r.work.groups {
-		if g := &r.work.groups[i]; g.failure == "" && g.decision.Allowed {
+		if g := &r.work.groups[i]; g.decided && g.decision.Allowed {
 			r.refund(i)
 		}
 	}
@@ -62,7 +62,7 @@ func (r *request) longestRefusal() (name string) {
 	longest := time.Duration(-1)
 	for i := range r.work.groups {
 		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
-		if state.failure != "" {
+		if !state.decided {
 			continue
 		}
 		for j, l := range group.Limits {
@@ -86,16 +86,17 @@ func (r *request) longestRefusal() (name string) {
 // where it is so for everybody.
 func (r *request) refuseBlocked(blocked *policy.Limit, identity []byte) outcome {
 	r.plugin.metrics.limit(blocked).refused.Add(1)
-	r.plugin.logs.refusal(blocked, 0, identity, false)
+	r.plugin.logs.refusal(blocked, 0, identity, "")
 	r.releaseWork()
 	q := []answer.Quota{{Name: blocked.Name, Limit: 0, Window: blocked.Window, Refused: true, Wait: limit.Never}}
-	return r.answerRefusal(q, blocked.Name)
+	return r.answerRefusal(q, blocked.Name, outcomeRefused)
 }
 
-func (r *request) answerRefusal(q []answer.Quota, name string) outcome {
-	shim.SetFilterState(stateOutcome, "refused")
+// answerRefusal answers 429; how is the outcome as metrics name it.
+func (r *request) answerRefusal(q []answer.Quota, name, how string) outcome {
+	shim.SetFilterState(stateOutcome, how)
 	shim.SetFilterState(stateLimit, printable(name))
-	r.send(r.plugin.policy.Answer.Refusal(q, r.kind, r.unixTime()), "routelimit_refused{"+printable(name)+"}")
+	r.send(r.plugin.policy.Answer.Refusal(q, r.kind, r.unixTime()), "routelimit_"+how+"{"+printable(name)+"}")
 	return answered
 }
 
@@ -107,8 +108,8 @@ func (r *request) refuseUnavailable(failure string) outcome {
 }
 
 func (r *request) answerUnavailable(failure string) outcome {
-	r.plugin.metrics.route(r.route.Key).unavailable.Add(1)
-	r.plugin.logs.decidedWithoutRedis("closed", r.route.Key, failure)
+	r.plugin.metrics.route(r.routeKey()).unavailable.Add(1)
+	r.plugin.logs.decidedWithoutRedis("closed", r.routeKey(), failure)
 	shim.SetFilterState(stateOutcome, "unavailable")
 	r.send(r.plugin.policy.Answer.Unavailable(r.kind), "routelimit_unavailable{"+failure+"}")
 	return answered
@@ -121,6 +122,15 @@ func (r *request) refuseUnreadable() outcome {
 	shim.SetFilterState(stateOutcome, "unavailable")
 	r.send(r.plugin.policy.Answer.Unavailable(r.kind), "routelimit_unavailable{route_metadata}")
 	return answered
+}
+
+// routeKey names the request's route in metrics and logs, also where it is not
+// known.
+func (r *request) routeKey() string {
+	if r.route == nil {
+		return "unknown"
+	}
+	return r.route.Key
 }
 
 // refuseUndeclared answers 404 to what no declared route covers.
@@ -152,7 +162,7 @@ func (r *request) quotas() []answer.Quota {
 	q := r.plugin.quotas[:0]
 	for i := range r.work.groups {
 		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
-		if state.failure != "" {
+		if !state.decided {
 			continue
 		}
 		for j, l := range group.Limits {
@@ -180,7 +190,7 @@ func (r *request) countVerdicts() {
 	p := r.plugin
 	for i := range r.work.groups {
 		state, group := &r.work.groups[i], &r.work.plan.Groups[i]
-		if state.failure != "" {
+		if !state.decided {
 			continue
 		}
 		for j, l := range group.Limits {
@@ -196,10 +206,10 @@ func (r *request) countVerdicts() {
 				// Another limit refused; this one counts nothing, or gives it back.
 			case own.Refuses():
 				m.refused.Add(1)
-				p.logs.refusal(l, own.Limit, group.Identity(), false)
+				p.logs.refusal(l, own.Limit, group.Identity(), "")
 			default:
 				m.shadowRefused.Add(1)
-				p.logs.refusal(l, own.Limit, group.Identity(), true)
+				p.logs.refusal(l, own.Limit, group.Identity(), "shadow")
 			}
 		}
 	}
@@ -210,7 +220,7 @@ func (r *request) countVerdicts() {
 func (r *request) unixTime() int64 {
 	if r.work != nil {
 		for i := range r.work.groups {
-			if g := &r.work.groups[i]; g.failure == "" && g.decision.AtMS > 0 {
+			if g := &r.work.groups[i]; g.decided && g.decision.AtMS > 0 {
 				return g.decision.AtMS / 1000
 			}
 		}
@@ -252,7 +262,7 @@ func countsByStatus(l *policy.Limit) bool { return len(l.Count) > 0 }
 // refundUncounted refunds, under one key, the limits that do not count the status
 // of the response.
 func (r *request) refundUncounted(i int) {
-	if r.status == 0 || r.work.groups[i].failure != "" {
+	if r.status == 0 || !r.work.groups[i].decided {
 		return
 	}
 	r.refundWhere(i, func(l *policy.Limit) bool { return !l.Counts(r.status) })
@@ -284,6 +294,9 @@ func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 		return
 	}
 	p := r.plugin
+	if r.route.Lasting {
+		p.denied.GivenBack(group.Key, now()) // after a 503; nothing else is given back there
+	}
 	w := &refund{plugin: p}
 	failure := p.link.Tell(w, func(dst []byte) []byte {
 		return limit.AppendRefund(dst, group.Key, state.decision.AtMS, redisTime, charges)

@@ -14,6 +14,8 @@ type routeCache struct {
 	last     string
 	declared declared
 	known    map[string]declared
+	// neverUnasked: one of them lets nothing pass that was not decided about.
+	neverUnasked bool
 }
 
 // declared is what one route's metadata says.
@@ -52,6 +54,7 @@ func (c *routeCache) lookUp(p *plugin, raw []byte) (key string, found declared) 
 		p.logs.badMetadata(err)
 		found = declared{bad: true}
 	}
+	c.neverUnasked = c.neverUnasked || route != nil && route.NeverUnasked
 	if c.known == nil || len(c.known) >= maxRoutes {
 		c.known = map[string]declared{}
 	}

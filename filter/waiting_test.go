@@ -285,7 +285,7 @@ func TestReconnectsWithBackOff(t *testing.T) {
 
 // During the back-off a request does not wait for its deadline in vain.
 func TestG27_RequestsDoNotWaitWhileTheLinkIsKnownToBeDown(t *testing.T) {
-	r := onScript(t, allow, openAndClosed)
+	r := onScript(t, allow, unbroken(openAndClosed))
 	r.script.Refuse = true
 	for range 100 {
 		r.send("GET", "/open", "")
@@ -447,9 +447,9 @@ func TestTheTickIsOffWhenNothingWaits(t *testing.T) {
 
 // An update makes a second root in the same VM; each has its own link and state.
 func TestOldAndNewConfigurationServeSideBySide(t *testing.T) {
-	r := onScript(t, nil, openAndClosed)
+	r := onScript(t, nil, asking(openAndClosed))
 	old := r.plugin
-	fresh := r.configure(openAndClosed)
+	fresh := r.configure(asking(openAndClosed))
 	waiting := []*hosttest.Stream{r.sendTo(old, "GET", "/closed", ""), r.sendTo(fresh, "GET", "/closed", ""), r.sendTo(old, "GET", "/open", "")}
 	streams := r.script.Streams()
 	if len(streams) != 2 || streams[0].Plugin() != old || streams[1].Plugin() != fresh {

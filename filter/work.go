@@ -14,12 +14,18 @@ type work struct {
 	plan      policy.Plan
 	groups    []groupState // parallel to plan.Groups
 	refunding []limit.Charge
+	// first is the key that is asked about alone, before the others; none if less
+	// than 0.
+	first int
+	// recalled: the decision is one that was remembered.
+	recalled bool
 }
 
-// groupState is what came back for one key.
+// groupState is what came back for one key: nothing yet, a decision or a failure.
 type groupState struct {
 	decision limit.Decision
-	failure  string // its kind as in metrics; "" where decision holds
+	decided  bool
+	failure  string // its kind as in metrics
 	refunded bool
 }
 
@@ -31,8 +37,10 @@ func (w *work) sized() {
 	}
 	w.groups = w.groups[:n]
 	for i := range w.groups {
-		w.groups[i].failure, w.groups[i].refunded = "", false
+		g := &w.groups[i]
+		g.decided, g.failure, g.refunded = false, "", false
 	}
+	w.first, w.recalled = -1, false
 }
 
 // keptWorks bounds the free works of a worker: more are in use at once only in

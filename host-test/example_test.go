@@ -49,6 +49,7 @@ func Example() {
 	fmt.Println("status", s.Status(), "after", s.Client().Headers.Get("retry-after"), "s")
 	fmt.Println("the upstream saw it:", s.Upstream().Started)
 
+	vm.Advance(8 * time.Second) // until then it is refused from memory
 	late := plugin.Request(hosttest.RequestHeaders("GET", "example.com", "/"), nil)
 	vm.Advance(time.Second) // the deadline passes; the default route lets it through
 	fmt.Println("after a second without an answer:", late.Upstream().Ended)

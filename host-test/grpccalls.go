@@ -86,6 +86,7 @@ func (in *instance) grpcClose(args []uint64) uint32 {
 	delete(g.root.links, g.token)
 	if !g.remoteClosed && !g.localClosed {
 		g.localClosed = true
+		g.root.closing = append(g.root.closing, g)
 		g.backend.Ended(g, false)
 	}
 	return resultOK

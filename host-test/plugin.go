@@ -29,6 +29,7 @@ type root struct {
 	configuring bool                   // on_configure runs: the configuration can be read
 	ending      bool                   // on_done has answered 0: proxy_done will end it
 	links       map[uint32]*GRPCStream // by token, until the plugin has closed them
+	closing     []*GRPCStream          // half closed by the plugin
 
 	// What on_grpc callbacks can read while they run.
 	received         []byte
@@ -138,10 +139,15 @@ func (r *root) end() {
 func (r *root) remove() {
 	r.tick.stop()
 	for _, g := range r.links {
-		g.dropped = true
-		g.backend.Ended(g, true)
+		r.closing = append(r.closing, g)
 	}
 	clear(r.links)
+	for _, g := range r.closing {
+		if g.Open() {
+			g.dropped = true
+			g.backend.Ended(g, true)
+		}
+	}
 	delete(r.in.contexts, r.context.id)
 }
 

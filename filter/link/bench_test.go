@@ -65,7 +65,7 @@ func (r *round) run() {
 	for i := range r.callers {
 		c := &r.callers[i]
 		r.link.Begin(&c.ticket, c)
-		r.link.Add(&c.ticket, r.ask)
+		r.link.Add(&c.ticket, 0, r.ask)
 		r.link.Commit(&c.ticket)
 	}
 	r.receive(r.one)

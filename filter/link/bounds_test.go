@@ -71,7 +71,7 @@ func TestQueue_IsBounded_AndRecovers(t *testing.T) {
 		}
 		expect(t, "commands queued", r.queue.len(), 0)
 		r.host.noWay = false
-		r.host.now += maxBackoff
+		r.host.now += DefaultMaxDelay
 		recovered(t, r)
 	})
 }

@@ -179,7 +179,7 @@ func TestClosed_FailsWhatWasNotSent_WhenNoStreamCanComeInTime(t *testing.T) {
 	r := newRig(t)
 	r.warm()
 	a, told := r.ask("a"), r.tell("t")
-	r.backoff.delay = maxBackoff
+	r.backoff.delay = DefaultMaxDelay
 	r.close()
 	r.tick(1 * ms)
 	a.expect(t, "a", "fail 0 disconnected", "resume")
@@ -188,7 +188,7 @@ func TestClosed_FailsWhatWasNotSent_WhenNoStreamCanComeInTime(t *testing.T) {
 	expect(t, "telling now", r.Tell(r.newCaller(), command("b")), Disconnected)
 	r.tick(1 * ms)
 	expect(t, "tick period", r.TickPeriod(), 0)
-	r.host.now += maxBackoff
+	r.host.now += DefaultMaxDelay
 	c := r.ask("c")
 	r.expectSent(t, "first;", "c;")
 	r.receive(reply("c"))
@@ -199,7 +199,7 @@ func TestClosed_FailsWhatWasNotSent_WhenNoStreamCanComeInTime(t *testing.T) {
 func TestBegin_RefusesAtOnce_WhenItsOwnAttemptToOpenFails(t *testing.T) {
 	r := newRig(t)
 	r.host.noWay = true
-	r.backoff.delay = maxBackoff
+	r.backoff.delay = DefaultMaxDelay
 	expect(t, "asking", r.tryAsk(r.newCaller(), "a"), Disconnected)
 	expect(t, "opens", r.host.opens, 1)
 	expect(t, "commands queued", r.queue.len(), 0)
@@ -257,7 +257,7 @@ func TestBackoff_DoublesWithJitterUpToASecond(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 100 {
 			again := b
-			again.failed(time.Hour)
+			again.failed(time.Hour, time.Second)
 			wait := again.until - time.Hour
 			if wait < want/2 || wait > want {
 				t.Fatalf("waits %v, want %v to %v", wait, want/2, want)
@@ -267,7 +267,7 @@ func TestBackoff_DoublesWithJitterUpToASecond(t *testing.T) {
 		if len(seen) < 50 {
 			t.Errorf("of 100 waits of about %v only %d differ; a fleet would come back at one moment", want, len(seen))
 		}
-		b.failed(time.Hour)
+		b.failed(time.Hour, time.Second)
 	}
 }
 
@@ -312,14 +312,14 @@ func TestBackoff_BoundsTheOpens_WhateverFails(t *testing.T) {
 func TestBackoff_EndsWithAReply(t *testing.T) {
 	r := newRig(t)
 	for range 20 {
-		r.host.now += maxBackoff
+		r.host.now += DefaultMaxDelay
 		r.ask("a")
 		r.close()
 	}
-	r.host.now += maxBackoff
+	r.host.now += DefaultMaxDelay
 	r.ask("a")
 	r.receive("-LOADING Redis is loading the dataset in memory\r\n")
-	expect(t, "delay after an error reply", r.backoff.delay, maxBackoff)
+	expect(t, "delay after an error reply", r.backoff.delay, DefaultMaxDelay)
 	r.ask("a")
 	r.receive(reply("a"))
 	expect(t, "delay after a reply", r.backoff.delay, 0)

@@ -12,7 +12,8 @@ type Host interface {
 	Open() (token uint32, ok bool)
 	// Send sends one message; that it was sent is not known.
 	Send(token uint32, message []byte)
-	// Close gives up a stream that the other end has closed.
+	// Close ends our half of a stream: what was sent still arrives. It also frees
+	// one that the other end has closed.
 	Close(token uint32)
 	// Cancel gives up a stream. The host does not call back.
 	Cancel(token uint32)
@@ -37,7 +38,8 @@ const (
 	stallFactor = 5
 
 	minBackoff = 2 * time.Millisecond
-	maxBackoff = time.Second
+	// DefaultMaxDelay is the longest back-off, unless MaxDelay says another.
+	DefaultMaxDelay = time.Second
 
 	tickIdle    = 0
 	tickWaiting = 5 // ms; how exact deadlines are
@@ -49,6 +51,15 @@ type Link struct {
 	host    Host
 	timeout time.Duration
 	full    func(dst, command []byte) []byte
+
+	// BreakAfter is how many failures of the link in a row end the asking; 0: none.
+	BreakAfter int
+	// MaxDelay bounds the back-off before the stream is opened again, or Redis
+	// asked again after the asking ended.
+	MaxDelay time.Duration
+	// Broke, if set, is told when the asking ends and when it begins again. It may
+	// call nothing of the link.
+	Broke func(broken bool)
 
 	// Sent, if set, is told how many commands each message carries.
 	Sent func(commands int)
@@ -62,6 +73,8 @@ type Link struct {
 	heardAt  time.Duration // the last reply, or the message that awaits the next
 	decoder  resp.Decoder
 	backoff  backoff
+	breaker  breaker
+	renewal  renewal
 
 	queue   fifo[slot] // not sent
 	filling *batch     // the bytes of queue
@@ -77,7 +90,7 @@ type Link struct {
 // of a command that carries its whole script. New opens no stream: that waits
 // until somebody asks.
 func New(host Host, timeout time.Duration, full func(dst, command []byte) []byte) *Link {
-	return &Link{host: host, timeout: timeout, full: full, filling: &batch{}}
+	return &Link{host: host, timeout: timeout, full: full, filling: &batch{}, MaxDelay: DefaultMaxDelay}
 }
 
 // Begin starts a question of w, or says why the link cannot be asked now. The
@@ -92,11 +105,9 @@ func (l *Link) Begin(t *Ticket, w Waiter) Failure {
 	return None
 }
 
-// Add adds one command to the question; appendCommand appends it to its
-// argument. Those beyond MaxCommands fail at once.
-func (l *Link) Add(t *Ticket, appendCommand func([]byte) []byte) {
-	i := t.commands
-	t.commands++
+// Add adds command i to the question, each once; appendCommand appends it to its
+// argument. Those from MaxCommands on fail at once.
+func (l *Link) Add(t *Ticket, i int, appendCommand func([]byte) []byte) {
 	if i >= MaxCommands {
 		t.waiter.Fail(i, Overload)
 		return
@@ -111,8 +122,29 @@ func (l *Link) Commit(t *Ticket) {
 		l.ready.push(t) // nothing was asked, so nothing will come
 		return
 	}
-	l.waiting.push(t)
-	l.flush()
+	if !t.placed {
+		t.placed = true
+		l.waiting.push(t)
+		l.flush()
+	} else if l.open {
+		l.flush() // else the next Tick opens the stream, as for Tell
+	}
+}
+
+// Hold says, before Commit, that the waiter may ask more when the replies are in.
+// It then calls Again or Leave in Resume.
+func (l *Link) Hold(t *Ticket) { t.held = true }
+
+// Again starts a second question with other commands, within the deadline of the
+// first, or says why the link cannot be asked now. The waiter gets the same calls
+// for it.
+func (l *Link) Again(t *Ticket) Failure {
+	l.now = l.host.Now()
+	if !t.held || t.deadline <= l.now {
+		return Timeout
+	}
+	t.held = false
+	return l.refuses()
 }
 
 // Tell sends a command that has no deadline. w hears of its reply, or that it is
@@ -123,7 +155,7 @@ func (l *Link) Tell(w Waiter, appendCommand func([]byte) []byte) Failure {
 	if f := l.refuses(); f != None {
 		return f
 	}
-	l.Add(&Ticket{waiter: w}, appendCommand)
+	l.Add(&Ticket{waiter: w}, 0, appendCommand)
 	if l.open {
 		l.flush()
 	}
@@ -133,6 +165,8 @@ func (l *Link) Tell(w Waiter, appendCommand func([]byte) []byte) Failure {
 // refuses says why no command can be taken now, None if one can.
 func (l *Link) refuses() Failure {
 	switch {
+	case l.breaker.open && !l.mayProbe():
+		return BreakerOpen
 	case !l.open && l.backoff.until > l.now+l.timeout:
 		return Disconnected
 	case l.queue.len() >= MaxQueued:
@@ -141,9 +175,12 @@ func (l *Link) refuses() Failure {
 	return None
 }
 
+// Asked is when the question began.
+func (l *Link) Asked(t *Ticket) time.Duration { return t.deadline - l.timeout }
+
 // Waited is how long t had been waiting when the present call of the link began.
 func (l *Link) Waited(t *Ticket) time.Duration {
-	return max(l.now-(t.deadline-l.timeout), 0)
+	return max(l.now-l.Asked(t), 0)
 }
 
 // Leave says that the waiter of t has gone: it gets no further call, but of Late
@@ -171,7 +208,8 @@ func (l *Link) connect() bool {
 	}
 	token, ok := l.host.Open()
 	if !ok {
-		l.backoff.failed(l.now)
+		l.backoff.failed(l.now, l.MaxDelay)
+		l.failed()
 		return false
 	}
 	l.token, l.open = token, true
@@ -184,9 +222,13 @@ func (l *Link) flush() {
 		return
 	}
 	l.drop()
-	if l.queue.len() == 0 || !l.connect() {
-		return
+	if l.queue.len() > 0 && l.connect() {
+		l.send()
 	}
+}
+
+// send sends all of the queue as one message.
+func (l *Link) send() {
 	if l.flight.len() == 0 {
 		l.heardAt = l.now
 	}

@@ -21,6 +21,7 @@ func TestModel_EveryCommandIsSettledOnceByItsOwnReply(t *testing.T) {
 	draw = func(n time.Duration) time.Duration { return n / 2 }
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
+		w.BreakAfter = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "break after")
 		t.Repeat(map[string]func(*rapid.T){
 			"":            w.check,
 			"ask":         w.ask,
@@ -36,6 +37,7 @@ func TestModel_EveryCommandIsSettledOnceByItsOwnReply(t *testing.T) {
 			"long pause":  w.longPause,
 			"way":         func(*rapid.T) { w.host.noWay = !w.host.noWay },
 			"close":       w.close,
+			"renew":       func(*rapid.T) { w.Renew() },
 			"surplus":     w.surplus,
 			"garbage":     w.garbage,
 		})
@@ -83,6 +85,7 @@ type question struct {
 	sent     uint64
 	resumed  bool
 	left     bool
+	more     int  // commands of a second question
 	telling  bool // it tells something when it is resumed, and for each late reply
 }
 
@@ -105,17 +108,41 @@ func (w *world) newQuestion(n int) *question {
 }
 
 func (w *world) ask(t *rapid.T) {
-	q := w.newQuestion(rapid.IntRange(1, 3).Draw(t, "commands"))
+	more := max(0, rapid.IntRange(-3, 2).Draw(t, "more"))
+	q := w.newQuestion(rapid.IntRange(1, 3).Draw(t, "commands") + more)
+	q.n, q.more = q.n-more, more
 	q.telling = rapid.Bool().Draw(t, "telling")
 	q.deadline = w.host.now + timeout
 	if w.Begin(&q.ticket, q) != None {
 		return
 	}
 	for i := range q.n {
-		w.Add(&q.ticket, idCommand(q.first+i))
+		w.Add(&q.ticket, i, idCommand(q.first+i))
 	}
 	w.all = append(w.all, q)
+	if more > 0 {
+		w.Hold(&q.ticket)
+	}
 	w.Commit(&q.ticket)
+}
+
+// askMore asks the second question, unless it may not.
+func (q *question) askMore() (asked bool) {
+	first, more := q.n, q.more
+	q.more = 0
+	if more == 0 || q.timedOut != 0 || q.w.Again(&q.ticket) != None {
+		q.w.Leave(&q.ticket)
+		return false
+	}
+	if q.deadline <= q.w.host.now {
+		q.w.t.Fatalf("q%d asks again at its deadline", q.first)
+	}
+	q.n += more
+	for i := first; i < q.n; i++ {
+		q.w.Add(&q.ticket, i, idCommand(q.first+i))
+	}
+	q.w.Commit(&q.ticket)
+	return true
 }
 
 func (w *world) tell(*rapid.T) { w.tellOne() }
@@ -277,10 +304,11 @@ func (w *world) deliver(n int) {
 	sound, allAnswered := w.sound, len(w.pending) == 0 && len(w.wire) == 0
 
 	w.rejected = false
+	renewing := w.renewal.due
 	w.rig.receiveOn(token, string(chunk))
 
 	switch givenUp := w.host.live != token; {
-	case sound && givenUp:
+	case sound && givenUp && !renewing:
 		w.t.Fatalf("the stream was given up after %q, though nothing was wrong with it", chunk)
 	case sound:
 		for _, reply := range delivered {
@@ -419,6 +447,9 @@ func (q *question) Resume() {
 		q.w.t.Fatalf("q%d resumed twice", q.first)
 	case !q.done():
 		q.w.t.Fatalf("q%d resumed while it waits", q.first)
+	}
+	if q.more > 0 && q.askMore() {
+		return
 	}
 	q.resumed = true
 	if q.telling {

@@ -66,7 +66,7 @@ func TestPanic_LeavesTheLinkInOrder(t *testing.T) {
 				expect(t, "last call of another", other.log[len(other.log)-1], "resume")
 			}
 			r.host.noWay = false
-			r.host.now += maxBackoff
+			r.host.now += DefaultMaxDelay
 			d := r.ask("d")
 			r.receive(reply("d"))
 			d.expect(t, "who asks next", "answer 0 d", "resume")
@@ -81,8 +81,8 @@ func TestPanic_WhileACommandIsWritten_LeavesNoPartOfIt(t *testing.T) {
 	func() {
 		defer func() { recover() }()
 		r.Begin(&a.ticket, a)
-		r.Add(&a.ticket, command("a0"))
-		r.Add(&a.ticket, func(dst []byte) []byte { _ = append(dst, "half"...); panic("write") })
+		r.Add(&a.ticket, 0, command("a0"))
+		r.Add(&a.ticket, 1, func(dst []byte) []byte { _ = append(dst, "half"...); panic("write") })
 	}()
 	r.Leave(&a.ticket)
 	b := r.ask("b")

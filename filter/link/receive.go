@@ -31,6 +31,11 @@ func (l *Link) Receive(token uint32, chunk []byte) {
 		// up is not one to come back to at once.
 		l.backoff.succeeded()
 	}
+	if l.renewal.due && l.flight.len() == 0 {
+		l.host.Cancel(l.token)
+		l.closed()
+		return // a request, or the next tick, opens the next one
+	}
 	l.flush()
 }
 
@@ -44,6 +49,9 @@ func (l *Link) surplus(awaited int) bool {
 // deliver hands one reply to who asked for it.
 func (l *Link) deliver(s slot, reply resp.Value) error {
 	t := s.ticket
+	if t.deadline > l.now {
+		l.answeredInTime()
+	}
 	if reply.Kind == resp.Error && !s.resent && !t.unwanted() && resp.ClassifyError(reply.Text) == resp.NoScript {
 		l.resend(s)
 		l.answered(s)
@@ -86,11 +94,19 @@ func (l *Link) Abandon(why Failure) {
 // the proxy can refuse.
 func (l *Link) lost(why Failure) {
 	l.now = l.host.Now()
-	l.open, l.token = false, 0
-	l.decoder.Reset()
-	l.backoff.failed(l.now)
-	l.messages = 0
+	l.closed()
+	l.backoff.failed(l.now, l.MaxDelay)
+	if why != Panicked { // which is no fault of the link
+		l.failed()
+	}
 	l.failAll(&l.flight, why)
+}
+
+// closed forgets the stream.
+func (l *Link) closed() {
+	l.open, l.token, l.messages = false, 0, 0
+	l.renewal.due = false
+	l.decoder.Reset()
 }
 
 // failQueue fails what was not sent.

@@ -188,8 +188,8 @@ func (r *rig) tryAsk(c *caller, names ...string) Failure {
 	if f := r.Begin(&c.ticket, c); f != None {
 		return f
 	}
-	for _, name := range names {
-		r.Add(&c.ticket, command(name))
+	for i, name := range names {
+		r.Add(&c.ticket, i, command(name))
 	}
 	r.Commit(&c.ticket)
 	return None

@@ -85,7 +85,7 @@ func TestTell_OpensNoStream_WhileOneIsBeingClosed(t *testing.T) {
 	refund.expect(t, "refund", "answer 0 refund", "resume")
 }
 
-func TestStop_CancelsTheStreamAndFailsAllWhoWait(t *testing.T) {
+func TestStop_SendsWhatWasToldAndFailsAllWhoWait(t *testing.T) {
 	r := newRig(t)
 	r.warm()
 	a, left := r.ask("a"), r.ask("left")
@@ -94,7 +94,9 @@ func TestStop_CancelsTheStreamAndFailsAllWhoWait(t *testing.T) {
 	queued, told := r.ask("b"), r.tell("t")
 	r.Stop()
 	r.drain()
-	expectTokens(t, "cancelled", r.host.cancelled, tokenOf(1))
+	r.expectSent(t, "first;", "a;left;", "t;")
+	expectTokens(t, "closed, which loses nothing that was sent", r.host.closed, tokenOf(1))
+	expectTokens(t, "cancelled", r.host.cancelled)
 	a.expect(t, "a", "fail 0 disconnected", "resume")
 	left.expect(t, "who had left")
 	queued.expect(t, "b", "fail 0 disconnected", "resume")
@@ -107,7 +109,7 @@ func TestStop_CancelsTheStreamAndFailsAllWhoWait(t *testing.T) {
 	}
 	r.Stop()
 	expect(t, "opens", r.host.opens, 1)
-	expect(t, "messages", len(r.host.sent), 2)
+	expect(t, "messages", len(r.host.sent), 3)
 	expect(t, "tick period", r.TickPeriod(), 0)
 }
 

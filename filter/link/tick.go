@@ -1,41 +1,51 @@
 package link
 
+import "math/bits"
+
 // Tick ends what is overdue and opens the stream again where commands wait for
 // it. Call Drain afterwards.
 func (l *Link) Tick() {
 	l.now = l.host.Now()
+	inVain := false
 	for l.waiting.len() > 0 {
 		t := *l.waiting.peek()
 		open := t.awaited != 0 && !t.gone
-		if open && t.deadline > l.now {
+		if (open || t.held && !t.gone) && t.deadline > l.now {
 			break
 		}
 		l.waiting.pop()
+		t.held = false
 		if open {
-			l.expire(t)
+			inVain = inVain || l.breaker.heard < l.Asked(t)
+			l.expire(t, l.overdue())
 		}
+	}
+	if inVain {
+		l.failed()
 	}
 	if l.flight.len() > 0 && l.now-l.heardAt >= stallFactor*l.timeout {
 		l.Abandon(Timeout)
 	}
-	if l.refuses() == Disconnected {
-		l.failQueue(Disconnected) // rather than wait for a deadline that comes first
+	if f := l.refuses(); !l.open && (f == Disconnected || f == BreakerOpen) {
+		l.failQueue(f) // rather than wait for a deadline that comes first
 	}
 	l.drop() // also while a message is on its way: the queue is bounded
 	l.flush()
 }
 
+// overdue is why no reply came in time.
+func (l *Link) overdue() Failure {
+	if l.open {
+		return Timeout
+	}
+	return Disconnected
+}
+
 // expire fails what t still awaits. Commands that were sent keep their slots, the
 // others are not sent any more.
-func (l *Link) expire(t *Ticket) {
-	why := Timeout
-	if !l.open {
-		why = Disconnected
-	}
-	for i := range t.commands {
-		if t.awaited&(1<<i) != 0 {
-			t.waiter.Fail(i, why)
-		}
+func (l *Link) expire(t *Ticket, why Failure) {
+	for awaited := t.awaited; awaited != 0; awaited &= awaited - 1 {
+		t.waiter.Fail(bits.TrailingZeros64(awaited), why)
 	}
 	t.expired, t.awaited = true, 0
 	l.dropped = true
@@ -58,7 +68,7 @@ func (l *Link) TickPeriod() uint32 {
 	switch {
 	case l.ready.len() > 0:
 		return tickReady
-	case l.queue.len() > 0 && !l.open:
+	case l.queue.len() > 0 && l.messages == 0:
 		return tickReady
 	case l.waiting.len() > 0 || l.flight.len() > 0:
 		return tickWaiting
@@ -69,8 +79,24 @@ func (l *Link) TickPeriod() uint32 {
 // Waiting is how many questions are open; answered ones count until the next Tick.
 func (l *Link) Waiting() int { return l.waiting.len() }
 
-// Stop gives up the stream and fails all who wait, for a plugin context that ends.
+// Stop fails all who wait, for a plugin context that ends. What was told and not
+// sent yet is sent, and the stream closed behind it; nobody hears any more what
+// becomes of it.
 func (l *Link) Stop() {
-	l.Abandon(Disconnected)
+	l.now = l.host.Now()
+	for l.waiting.len() > 0 {
+		if t := l.waiting.pop(); t.awaited != 0 && !t.gone {
+			l.expire(t, Disconnected)
+		}
+	}
+	l.drop()
+	if l.open {
+		if l.queue.len() > 0 {
+			l.send()
+		}
+		l.host.Close(l.token)
+		l.closed()
+	}
+	l.failAll(&l.flight, Disconnected)
 	l.failQueue(Disconnected)
 }

@@ -22,17 +22,20 @@ const (
 	BadReply
 	// Overload: too many commands wait already.
 	Overload
+	// BreakerOpen: the link has failed too often, and is not asked for a while.
+	BreakerOpen
 	// Panicked: the program failed while it handled replies.
 	Panicked
 )
 
-var failureNames = [...]string{"none", "timeout", "disconnected", "bad_reply", "overload", "panic"}
+var failureNames = [...]string{"none", "timeout", "disconnected", "bad_reply", "overload", "breaker_open", "panic"}
 
 // String returns the failure as it stands in metrics and log lines.
 func (f Failure) String() string { return failureNames[f] }
 
 // Waiter is who asks. For each command it gets one call of Answer or Fail, then
-// one call of Resume, and for commands that failed by Timeout perhaps one of Late.
+// for the question one call of Resume, and for commands that failed by Timeout
+// perhaps one of Late.
 type Waiter interface {
 	// Answer takes the reply to command i, an error reply too. The reply is valid
 	// during the call. An error says that the reply cannot be one to this command;
@@ -54,8 +57,9 @@ const MaxCommands = 64
 type Ticket struct {
 	waiter   Waiter
 	deadline time.Duration
-	commands int
 	awaited  uint64 // a bit for each command neither answered nor failed
+	placed   bool   // it stands, or stood, in the order of deadlines
+	held     bool   // it stays there without awaiting anything: a second question may come
 	expired  bool   // by Timeout; replies that still come are late
 	gone     bool   // the waiter has left
 }

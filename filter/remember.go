@@ -1,0 +1,94 @@
+//go:build wasip1
+
+package main
+
+import (
+	"time"
+
+	"routelimit/filter/link"
+)
+
+// recall looks into what is remembered of the keys: it sets the decision if Redis
+// would refuse, as it did before, and else says which key to ask about first.
+func (r *request) recall() bool {
+	p, w, at := r.plugin, r.work, now()
+	if r.route.Lasting {
+		g := &w.groups[0]
+		g.decided = p.denied.Recall(w.plan.Groups[0].Key, w.plan.Groups[0].Charges, at, &g.decision)
+		w.recalled = g.decided
+		if w.recalled {
+			p.metrics.recalled.Add(1)
+		}
+		return w.recalled
+	}
+	if len(w.groups) > 1 {
+		w.first = r.mostSuspect(at)
+	}
+	return false
+}
+
+// mostSuspect is the key that is likeliest to refuse, -1 if none was refused
+// lately. Somebody over his own limit has no others' keys charged that way.
+func (r *request) mostSuspect(at time.Duration) int {
+	most, first := 0, -1
+	for i := range r.work.plan.Groups {
+		if score := r.plugin.denied.Score(r.work.plan.Groups[i].Key, at); score > most {
+			most, first = score, i
+		}
+	}
+	return first
+}
+
+// askOthers asks about the keys that were left out at first, if the first one
+// passed. False: there is nothing to wait for.
+func (r *request) askOthers() bool {
+	p, w, l := r.plugin, r.work, r.plugin.link
+	first := w.first
+	if !w.groups[first].decided || !w.groups[first].decision.Allowed {
+		l.Leave(&r.ticket)
+		return false
+	}
+	w.first = -1
+	p.denied.Passed(w.plan.Groups[first].Key, now())
+	if failure := l.Again(&r.ticket); failure != link.None {
+		l.Leave(&r.ticket)
+		for i := range w.groups {
+			if i != first {
+				r.Fail(i, failure)
+			}
+		}
+		return false
+	}
+	p.metrics.askedFirst.Add(1)
+	for i := range w.groups {
+		if i != first {
+			r.add(i)
+		}
+	}
+	l.Commit(&r.ticket)
+	p.schedule()
+	return true
+}
+
+// remember keeps what Redis refused, for the next request.
+func (r *request) remember() {
+	p, w := r.plugin, r.work
+	if w.recalled {
+		return
+	}
+	asked := p.link.Asked(&r.ticket)
+	for i := range w.groups {
+		g, group := &w.groups[i], &w.plan.Groups[i]
+		switch {
+		case !g.decided:
+		case g.decision.Allowed:
+			if p.denied.InUse() && len(w.groups) > 1 {
+				p.denied.Passed(group.Key, asked)
+			}
+		case r.route.Lasting:
+			p.denied.Keep(group.Key, group.Charges, &g.decision, asked)
+		case !r.route.OneKey:
+			p.denied.Suspect(group.Key, g.decision.Wait(group.Charges), asked)
+		}
+	}
+}
