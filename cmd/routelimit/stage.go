@@ -38,7 +38,7 @@ func (s *stage) start(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.readConfig, s.checkModule,
 		func(context.Context) error { return s.flags.checkPorts() },
-		s.findServers, s.startRedis, s.startUpstream, s.addToken, s.startEnvoy,
+		s.findServers, s.startRedis, s.tryRedis, s.startUpstream, s.addToken, s.startEnvoy,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -124,6 +124,17 @@ func (s *stage) startRedis(ctx context.Context) (err error) {
 		return err
 	}
 	return s.config.SetRedis(s.redis.Addr())
+}
+
+// tryRedis has it decide once.
+func (s *stage) tryRedis(ctx context.Context) error {
+	prefix := s.policy.Redis.KeyPrefix
+	if s.given == nil {
+		return tryDecision(ctx, s.redis.Client(), prefix)
+	}
+	client := s.given.client()
+	defer client.Close()
+	return tryDecision(ctx, client, prefix)
 }
 
 func (s *stage) startUpstream(context.Context) (err error) {
