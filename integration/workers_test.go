@@ -11,7 +11,7 @@ import (
 // TestG31GoodThenBadThenGoodOnEveryWorker asks each worker by itself which limit holds.
 func TestG31GoodThenBadThenGoodOnEveryWorker(t *testing.T) {
 	e := fresh(t)
-	publishListener(t, updated("1000011"))
+	publishListener(t, updated(underLimit("1000011")))
 	eventually(t, "the listener is there", func() error {
 		_, err := e.Address(t.Context(), "updated")
 		return err
@@ -30,12 +30,17 @@ func TestG31GoodThenBadThenGoodOnEveryWorker(t *testing.T) {
 		onEveryWorker(t, e, 1000011)
 	}
 
-	publishListener(t, updated("1000022"))
+	publishListener(t, updated(underLimit("1000022")))
 	onEveryWorker(t, e, 1000022)
 	publishListener(t, &place{name: "updated", policy: `{"mode": "off", "default": null}`})
 	onEveryWorker(t, e, 9001) // the upstream's own header, which nobody replaces
-	publishListener(t, updated("1000033"))
+	publishListener(t, updated(underLimit("1000033")))
 	onEveryWorker(t, e, 1000033)
+}
+
+// underLimit is a policy that limits everybody together.
+func underLimit(limit string) string {
+	return `{"default": {"identity": "all", "limit": ` + limit + `, "window": "24h", "algorithm": "fixed_window", "on_error": "closed"}}`
 }
 
 // onEveryWorker makes connections until each worker has answered one of them under the limit, and then looks whether all

@@ -11,12 +11,14 @@ import (
 )
 
 // tryDecision has a Redis decide once, as the module will have it do, so that one that cannot is told of at once and not by
-// every request. The key is gone after a few seconds.
+// every request. The key that it takes is deleted, or gone after a few seconds.
 func tryDecision(ctx context.Context, client redis.UniversalClient, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
 	charges := []limit.Charge{limit.NewCharge(&limit.Limit{Algorithm: limit.FixedWindow, Limit: limit.MaxLimit, Window: limit.MinWindow}, 1)}
-	short := limit.AppendDecide(nil, []byte(prefix+":{try|all}"), 0, charges)
+	key := prefix + ":{try|all}"
+	defer client.Del(ctx, key)
+	short := limit.AppendDecide(nil, []byte(key), 0, charges)
 	for _, command := range [][]byte{limit.AppendEval(nil, short), short} {
 		reply, err := ask(ctx, client, command)
 		if err != nil {

@@ -42,7 +42,7 @@ func TestG22_RunSaysAtOnceThatARedisCannotDecide(t *testing.T) {
 	if err := tryDecision(t.Context(), well.Client(), "rl"); err != nil {
 		t.Error(err)
 	}
-	if ttl := well.Client().PTTL(t.Context(), "rl:{try|all}").Val(); ttl <= 0 || ttl.Seconds() > 4 {
-		t.Errorf("the key that was tried lives for %v", ttl)
+	if keys := well.Client().Keys(t.Context(), "*").Val(); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
 	}
 }
