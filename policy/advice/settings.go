@@ -49,7 +49,7 @@ func withoutLimits(c *checker, r routeAt) {
 
 // closedShadow: a route that nothing may refuse is not closed either, and has nothing to decide locally.
 func closedShadow(c *checker, r routeAt) {
-	if len(r.limits) > 0 && len(r.enforced()) == 0 && r.OnError != policy.Open && child(r.node, "on_error") != nil {
+	if len(r.limits) > 0 && len(r.enforced()) == 0 && r.OnError != policy.Open {
 		c.warn("closed-shadow", child(r.node, "on_error"), `every limit of the route is a shadow, and those refuse nobody, also while Redis does not answer; remove it, or enforce a limit`)
 	}
 }
