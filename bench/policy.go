@@ -29,6 +29,7 @@ func limitingPolicy() string {
 	}
 	return asJSON(map[string]any{
 		"redis":      map[string]any{"timeout": decisionTimeout},
+		"deny_cache": map[string]any{"max_time": "0s"}, // every request is asked about, refused ones too
 		"identities": map[string]any{"user": map[string]any{"from": "header:" + callerHeader}},
 		"routes": map[string]any{
 			"GET " + measuredPath: limit(neverReached, "1m"),
