@@ -130,7 +130,8 @@ func TestG27SilentRedisHoldsNobodyUp(t *testing.T) {
 	if n := logged(e, before, "routelimit: "); n == 0 || n > 60 {
 		t.Errorf("%d log lines about 200 requests, want a few", n)
 	}
-	if n := logged(e, before, "fail closed"); n == 0 {
+	// Perhaps by the test before, if that was less than ten seconds ago.
+	if n := logged(e, 0, "fail closed"); n == 0 {
 		t.Error("no log line says that the login fails closed")
 	}
 	resume()
