@@ -5,7 +5,9 @@ WASM    := build/routelimit.wasm
 PROGRAM := build/routelimit
 OVERLAY := build/overlay/overlay.json
 
-SOURCES := $(shell find accesslog answer cmd bootstrap filter limit policy replay resp servers shim simulate -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
+HELD    := module/built/routelimit.wasm.gz
+
+SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest replay resp servers shim simulate -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 .DEFAULT_GOAL := help
 
@@ -33,16 +35,20 @@ test-servers: build
 
 ## build: the module and the program, into build/
 .PHONY: build
-build: $(WASM) $(PROGRAM)
+build: wasm $(PROGRAM)
 
 ## wasm: the module alone
 .PHONY: wasm
-wasm: $(WASM)
+wasm: $(WASM) $(HELD)
 
 $(WASM): $(SOURCES) $(OVERLAY)
 	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -overlay $(OVERLAY) -buildmode=c-shared -ldflags='-s -w' -o $@ ./filter
 
-$(PROGRAM): $(SOURCES)
+# The program holds the module, to run it without Envoy.
+$(HELD): $(WASM)
+	gzip -9 -n -c $< > $@
+
+$(PROGRAM): $(SOURCES) $(HELD)
 	$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/routelimit
 
 # The two files of Go's runtime that the module replaces, derived from the Go in use.
@@ -67,7 +73,7 @@ overshoot: build
 ## clean: remove what was built
 .PHONY: clean
 clean:
-	rm -rf build
+	rm -rf build $(HELD)
 
 ## help: this list
 .PHONY: help

@@ -35,8 +35,22 @@ type Module struct {
 //
 // Compiling takes a second for a module of 3 MB, so a test does it once.
 func Compile(ctx context.Context, wasm []byte) (*Module, error) {
+	return compile(ctx, wasm, compiled())
+}
+
+// CompileIn is Compile for a program that is started anew each time: what was compiled is kept in a directory of the
+// user's own, for the next time. Where that cannot be written, it compiles all the same.
+func CompileIn(ctx context.Context, wasm []byte, directory string) (*Module, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(directory)
+	if err != nil {
+		return Compile(ctx, wasm)
+	}
+	return compile(ctx, wasm, cache)
+}
+
+func compile(ctx context.Context, wasm []byte, cache wazero.CompilationCache) (*Module, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler().
-		WithCompilationCache(compiled()).
+		WithCompilationCache(cache).
 		WithMemoryLimitPages(memoryPages))
 	m := &Module{runtime: r}
 	if err := m.compile(ctx, wasm); err != nil {

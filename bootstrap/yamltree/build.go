@@ -67,7 +67,11 @@ func (b *builder) mapping(n *Node, values []*ast.MappingValueNode) *Node {
 			merged = append(merged, mergeable(value)...)
 			continue
 		}
-		n.fields = append(n.fields, Field{name(v.Key), value})
+		f := Field{Name: name(v.Key), Value: value}
+		if token := v.Key.GetToken(); token != nil {
+			f.Line, f.Column = token.Position.Line, token.Position.Column
+		}
+		n.fields = append(n.fields, f)
 	}
 	for _, f := range merged {
 		if n.field(f.Name) == nil {

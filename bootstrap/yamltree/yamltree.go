@@ -29,8 +29,9 @@ type Node struct {
 
 // Field is a member of a mapping.
 type Field struct {
-	Name  string
-	Value *Node
+	Name         string
+	Value        *Node
+	Line, Column int // of its name, from 1
 }
 
 // SyntaxError says where a file is not YAML.
@@ -116,6 +117,15 @@ func (n *Node) Items() []*Node {
 	}
 	return n.items
 }
+
+// IsMapping reports whether the value is a mapping.
+func (n *Node) IsMapping() bool { return n != nil && n.isMap }
+
+// IsList reports whether the value is a list.
+func (n *Node) IsList() bool { return n != nil && n.isList }
+
+// IsNull reports whether there is no value, or null.
+func (n *Node) IsNull() bool { return n == nil || !n.isMap && !n.isList && n.scalar == nil }
 
 // Text is a scalar as text; "" for all else.
 func (n *Node) Text() string {

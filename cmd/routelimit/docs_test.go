@@ -8,11 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every command of the page is run in the project's folder, and prints what stands
-// behind it; with UPDATE_GOLDEN set the page is written anew.
-func TestThePageAboutSimulateIsTrue(t *testing.T) {
+func TestThePageAboutSimulateIsTrue(t *testing.T) { isTrue(t, "docs/simulate.md", 3) }
+
+func TestThePageAboutTestsIsTrue(t *testing.T) { isTrue(t, "docs/testing-policies.md", 2) }
+
+// isTrue runs every command of a page in the project's folder, at least so many, which print what stands behind
+// them; with UPDATE_GOLDEN set the page is written anew.
+func isTrue(t *testing.T, name string, least int) {
+	t.Helper()
 	t.Chdir("../..")
-	const name, prompt, fence = "docs/simulate.md", "$ build/routelimit ", "```"
+	const prompt, fence = "$ build/routelimit ", "```"
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +41,7 @@ func TestThePageAboutSimulateIsTrue(t *testing.T) {
 			written.WriteString(line)
 		}
 	}
-	if ran < 3 {
+	if ran < least {
 		t.Errorf("%d commands", ran)
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {

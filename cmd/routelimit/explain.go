@@ -24,7 +24,7 @@ type explainFlags struct {
 	from       string
 	set        []string
 	envoyRoute string
-	redis      string
+	redis      redisAccess
 	output     string
 }
 
@@ -51,6 +51,15 @@ Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy 
 			return f.run(cmd, args[0], args[1])
 		},
 	}
+	f.addRequest(cmd)
+	flags := cmd.Flags()
+	f.redis.add(cmd, "URL of the Redis to be asked what is left")
+	flags.StringVar(&f.output, "output", "text", "text, or json for programs")
+	return cmd
+}
+
+// addRequest adds the flags that describe a request and its policy.
+func (f *explainFlags) addRequest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "envoy.yaml", "a policy, or an Envoy configuration with one")
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "a header, 'name: value'; may be repeated")
@@ -59,10 +68,7 @@ Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy 
 	flags.StringVar(&f.from, "from", nobodySaid, "the address that connects to Envoy, with or without a port")
 	flags.StringArrayVar(&f.set, "set", nil, "what Envoy or another filter would say: a metadata: or property: source, = and its value;\nmay be repeated")
 	flags.StringVar(&f.envoyRoute, "envoy-route", "", "the name of the route that Envoy chooses, for limits in its metadata")
-	flags.StringVar(&f.redis, "redis", "", "URL of the Redis to be asked what is left, redis://user:password@host:port or unix:///path")
-	flags.StringVar(&f.output, "output", "text", "text, or json for programs")
 	cmd.MarkFlagsMutuallyExclusive("data", "data-file")
-	return cmd
 }
 
 // nobodySaid is who connects where --from does not say it.
@@ -90,8 +96,8 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 	report := explain.Explain(p, request)
 	report.Client.Assumed = !cmd.Flags().Changed("from") && report.Client.Address == nobodySaid
 	var failed error
-	if f.redis != "" {
-		failed = look(cmd.Context(), report, f.redis)
+	if f.redis.url != "" {
+		failed = look(cmd.Context(), report, &f.redis)
 	}
 	if f.output == "json" {
 		writeJSON(out, report)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"routelimit/bootstrap"
+	"routelimit/described"
 	"routelimit/policy/explain"
 )
 
@@ -186,19 +187,19 @@ func TestExplainLetsTheRequestArriveAsItWould(t *testing.T) {
 		"no entry":               {&bootstrap.Front{}, "", "203.0.113.7:50000", ""},
 		"an entry of no address": {&bootstrap.Front{}, "unknown", "203.0.113.7:50000", "unknown"},
 	} {
-		a := &attributes{properties: map[string]string{}}
+		a := &described.Request{Properties: map[string]string{}}
 		if c.sent != "" {
-			a.headers = [][2]string{{"x-forwarded-for", c.sent}}
+			a.Headers = [][2]string{{"x-forwarded-for", c.sent}}
 		}
-		if err := a.arrive("203.0.113.7", c.front); err != nil {
+		if err := a.Arrive("203.0.113.7", c.front); err != nil {
 			t.Fatal(err)
 		}
 		var lines []string
-		for _, h := range a.headers {
+		for _, h := range a.Headers {
 			lines = append(lines, h[1])
 		}
-		if seen := strings.Join(lines, ","); a.properties["source\x00address"] != c.source || seen != c.seen {
-			t.Errorf("%s: source.address %s, x-forwarded-for %q", name, a.properties["source\x00address"], seen)
+		if seen := strings.Join(lines, ","); a.Properties["source\x00address"] != c.source || seen != c.seen {
+			t.Errorf("%s: source.address %s, x-forwarded-for %q", name, a.Properties["source\x00address"], seen)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"routelimit/servers"
 )
 
-// look asks the Redis at a URL, one node or a Cluster, what is left.
-func look(ctx context.Context, report *explain.Report, url string) error {
-	given, err := findRedis(ctx, url)
+// look asks a Redis, one node or a Cluster, what is left.
+func look(ctx context.Context, report *explain.Report, access *redisAccess) error {
+	given, err := access.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,11 +29,12 @@ func look(ctx context.Context, report *explain.Report, url string) error {
 func (r *givenRedis) client() redis.UniversalClient {
 	options := servers.ClientOptions(r.network, r.addr)
 	options.Username, options.Password, options.ContextTimeoutEnabled = r.user, r.password, true
+	options.TLSConfig = r.tls
 	if !r.cluster {
 		return redis.NewClient(options)
 	}
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{r.addr}, Username: r.user, Password: r.password, ContextTimeoutEnabled: true,
+		Addrs: []string{r.addr}, Username: r.user, Password: r.password, ContextTimeoutEnabled: true, TLSConfig: r.tls,
 		Protocol: options.Protocol, DisableIdentity: options.DisableIdentity,
 	})
 }

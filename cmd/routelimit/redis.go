@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ import (
 type givenRedis struct {
 	network, addr  string // tcp and host:port, or unix and a socket's path
 	user, password string
+	tls            *tls.Config // nil: none
 	cluster        bool
 	warning        string // "" if its settings are fit
 }
@@ -31,6 +33,10 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 	if err != nil {
 		return nil, err
 	}
+	return askRedis(ctx, options)
+}
+
+func askRedis(ctx context.Context, options *redis.Options) (*givenRedis, error) {
 	client := redis.NewClient(options)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, redisPatience)
@@ -41,6 +47,9 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 	}
 	if err != nil && isAuth(err) {
 		scheme := map[string]string{"tcp": "redis", "unix": "unix"}[options.Network]
+		if options.TLSConfig != nil {
+			scheme = "rediss"
+		}
 		return nil, fmt.Errorf("redis at %s wants another user or password: %w; write %s://USER:PASSWORD@%s, without USER for the default one",
 			options.Addr, err, scheme, options.Addr)
 	}
@@ -48,7 +57,7 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 		return nil, fmt.Errorf("redis at %s does not answer: %w; start it, correct --redis or REDIS_URL, or leave both away "+
 			"to have one started", options.Addr, err)
 	}
-	found := &givenRedis{network: options.Network, addr: options.Addr, user: options.Username, password: options.Password}
+	found := &givenRedis{network: options.Network, addr: options.Addr, user: options.Username, password: options.Password, tls: options.TLSConfig}
 	found.cluster = strings.Contains(info, "cluster_enabled:1")
 	if !strings.Contains(info, "maxmemory:0\r") && !strings.Contains(info, "maxmemory_policy:noeviction") {
 		found.warning = "this Redis evicts keys when its memory is full, and an evicted key is a forgotten count: " +
@@ -59,8 +68,18 @@ func findRedis(ctx context.Context, url string) (*givenRedis, error) {
 
 func isAuth(err error) bool { return resp.ClassifyError([]byte(err.Error())) == resp.Auth }
 
-// redisOptions reads redis://user:password@host:port, unix:///path or host:port.
+// redisOptions reads redis://user:password@host:port, unix:///path or host:port, for an Envoy to use it.
 func redisOptions(url string) (*redis.Options, error) {
+	options, err := readRedisURL(url)
+	if err == nil && options.TLSConfig != nil {
+		return nil, errors.New("a Redis behind TLS needs a certificate authority, which a URL cannot name; " +
+			"write it into the Envoy configuration as the comment at the end of envoy.yaml shows, and run Envoy itself")
+	}
+	return options, err
+}
+
+// readRedisURL reads the same, and rediss:// for TLS.
+func readRedisURL(url string) (*redis.Options, error) {
 	if !strings.Contains(url, "://") {
 		url = "redis://" + url
 	}
@@ -69,15 +88,12 @@ func redisOptions(url string) (*redis.Options, error) {
 		// The parser's error would repeat the password.
 		return nil, errors.New("the address of Redis cannot be read; write redis://user:password@host:port, unix:///path or host:port")
 	}
-	if parsed.TLSConfig != nil {
-		return nil, errors.New("a Redis behind TLS needs a certificate authority, which a URL cannot name; " +
-			"write it into the Envoy configuration as the comment at the end of envoy.yaml shows, and run Envoy itself")
-	}
 	if parsed.DB != 0 {
 		return nil, fmt.Errorf("the address of Redis names database %d, but Envoy's redis_proxy uses 0 always; take it off", parsed.DB)
 	}
 	options := servers.ClientOptions(parsed.Network, parsed.Addr)
 	options.Username, options.Password, options.ContextTimeoutEnabled = parsed.Username, parsed.Password, true
+	options.TLSConfig = parsed.TLSConfig
 	return options, nil
 }
 

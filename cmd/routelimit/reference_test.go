@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"routelimit/bootstrap"
+	"routelimit/described"
 	"routelimit/policy"
 	"routelimit/policy/identity"
 )
@@ -32,11 +33,11 @@ func TestG03_EverySettingOfTheReferenceFindsTheClientItSays(t *testing.T) {
 	}
 	for _, row := range rows {
 		name, remote, hops, peer, sent, want := row[1], row[2], row[3], row[4], row[5], row[6]
-		a := &attributes{properties: map[string]string{}}
+		a := &described.Request{Properties: map[string]string{}}
 		if sent != "" {
-			a.headers = [][2]string{{"x-forwarded-for", sent}}
+			a.Headers = [][2]string{{"x-forwarded-for", sent}}
 		}
-		if err := a.arrive(peer, &bootstrap.Front{UseRemoteAddress: remote == "true"}); err != nil {
+		if err := a.Arrive(peer, &bootstrap.Front{UseRemoteAddress: remote == "true"}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := policy.Parse([]byte(`{"client": {"trusted_hops": `+hops+`}}`), os.LookupEnv)
@@ -63,9 +64,9 @@ func TestG03_EverySettingByWhichEnvoyFindsTheClientFindsWhomTheReferenceSays(t *
 	for _, row := range rows {
 		name, remote, setting, number, peer, sent, want := row[1], row[2], row[3], row[4], row[5], row[6], row[7]
 		front := &bootstrap.Front{UseRemoteAddress: remote == "true"}
-		a := &attributes{properties: map[string]string{}, headers: [][2]string{{"x-client-ip", "203.0.113.7"}}}
+		a := &described.Request{Properties: map[string]string{}, Headers: [][2]string{{"x-client-ip", "203.0.113.7"}}}
 		if sent != "" {
-			a.headers = append(a.headers, [2]string{"x-forwarded-for", sent})
+			a.Headers = append(a.Headers, [2]string{"x-forwarded-for", sent})
 		}
 		switch setting {
 		case "xff_num_trusted_hops", "original_ip_detection.xff":
@@ -73,7 +74,7 @@ func TestG03_EverySettingByWhichEnvoyFindsTheClientFindsWhomTheReferenceSays(t *
 		case "original_ip_detection.custom_header":
 			front.ClientHeader = "x-client-ip"
 		}
-		if err := a.arrive(peer, front); err != nil {
+		if err := a.Arrive(peer, front); err != nil {
 			t.Fatal(err)
 		}
 		got := identity.NewDefinitions(nil, identity.Client{TrustedHops: -1}, nil).TraceClient(&identity.Request{Attrs: a})
