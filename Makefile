@@ -7,7 +7,7 @@ OVERLAY := build/overlay/overlay.json
 
 HELD    := module/built/routelimit.wasm.gz
 
-SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest replay resp servers shim simulate -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
+SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest replay resp servers shim simulate stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 .DEFAULT_GOAL := help
 

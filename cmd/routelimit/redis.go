@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,8 +55,7 @@ func askRedis(ctx context.Context, options *redis.Options) (*givenRedis, error) 
 			options.Addr, err, scheme, options.Addr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("redis at %s does not answer: %w; start it, correct --redis or REDIS_URL, or leave both away "+
-			"to have one started", options.Addr, err)
+		return nil, fmt.Errorf("redis at %s does not answer: %w; %s", options.Addr, err, cureOfSilence(err))
 	}
 	found := &givenRedis{network: options.Network, addr: options.Addr, user: options.Username, password: options.Password, tls: options.TLSConfig}
 	found.cluster = strings.Contains(info, "cluster_enabled:1")
@@ -64,6 +64,15 @@ func askRedis(ctx context.Context, options *redis.Options) (*givenRedis, error) 
 			"set maxmemory-policy noeviction"
 	}
 	return found, nil
+}
+
+// cureOfSilence is what to do about a Redis that cannot be talked to.
+func cureOfSilence(err error) string {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return "give the authority of its certificate with --redis-ca"
+	}
+	return "start it, or correct --redis or REDIS_URL"
 }
 
 func isAuth(err error) bool { return resp.ClassifyError([]byte(err.Error())) == resp.Auth }
