@@ -10,7 +10,8 @@ import (
 )
 
 // Limits are those of a policy that count under a key with these fields: of its route or bucket, with an identity of its
-// components. Where the address may stand in for an identity that was missing, they are those that have a field.
+// components. Where the address may stand in for an identity that was missing, they are also those that have a field which
+// is no other limit's.
 func Limits(p *policy.Policy, key Key, fields []Field) []*policy.Limit {
 	if key.Prefix != p.Redis.KeyPrefix {
 		return nil
@@ -19,13 +20,20 @@ func Limits(p *policy.Policy, key Key, fields []Field) []*policy.Limit {
 	if p.Default != nil {
 		routes = append(routes, p.Default)
 	}
-	var found []*policy.Limit
+	var found, others []*policy.Limit
 	for _, r := range routes {
 		for _, l := range r.Limits {
-			if inScope(l, key.Scope) && (resolves(l, key.Names) || standsIn(l, key.Names, fields)) && !listed(found, l) {
+			switch {
+			case !inScope(l, key.Scope):
+			case !resolves(l, key.Names):
+				others = append(others, l)
+			case !listed(found, l):
 				found = append(found, l)
 			}
 		}
+	}
+	if len(key.Names) == 1 && key.Names[0] == "ip" {
+		found = append(found, standIns(others, found, fields)...)
 	}
 	return found
 }
@@ -47,10 +55,17 @@ func resolves(l *policy.Limit, names []string) bool {
 	})
 }
 
-// standsIn says whether the address was counted in the place of the identity.
-func standsIn(l *policy.Limit, names []string, fields []Field) bool {
-	return len(names) == 1 && names[0] == "ip" &&
-		slices.ContainsFunc(fields, func(f Field) bool { return Counts(&l.Limit, &f) })
+// standIns are those of some limits that the address was counted for in the place of their identity.
+func standIns(limits, found []*policy.Limit, fields []Field) []*policy.Limit {
+	var list []*policy.Limit
+	for _, l := range limits {
+		shares := func(other *policy.Limit) bool { return l.SharesState(&other.Limit) }
+		counted := slices.ContainsFunc(fields, func(f Field) bool { return Counts(&l.Limit, &f) })
+		if counted && !slices.ContainsFunc(found, shares) && !listed(list, l) {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // listed says whether a limit of the same bucket and terms is there already.

@@ -146,6 +146,9 @@ func TestLimitsOfAKeyAreFound(t *testing.T) {
 	if got := Limits(p, key, []Field{ParseField("w120", "0 1 0")}); len(got) != 3 || got[2].Name != "own" {
 		t.Errorf("the address stands in: %v", got)
 	}
+	if got := Limits(p, key, []Field{ParseField("w3600", "0 1 0"), ParseField("w60", "0 1 0")}); len(got) != 3 || got[2].Name != "pair" {
+		t.Errorf("a field that is another limit's: %v", got)
+	}
 }
 
 // asker sends commands as they are over a connection of its own.

@@ -186,3 +186,23 @@ func TestPeekAndResetSayWhatToDo(t *testing.T) {
 		t.Errorf("from the environment: code %d, stdout %q, stderr %q", code, out, stderr)
 	}
 }
+
+// The commands that docs/operations.md lists are all that the three need.
+func TestAUserOfItsOwnNeedsWhatTheDocsSay(t *testing.T) {
+	r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+	rules := []any{"ACL", "SETUSER", "operator", "on", ">secret-word", "~rl:*", "-@all"}
+	for _, command := range strings.Fields("info type time pttl hlen hgetall evalsha eval hmget pexpire del scan hscan") {
+		rules = append(rules, "+"+command)
+	}
+	if err := r.Client().Do(t.Context(), rules...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	counted(t, r)
+	path := write(t, "policy.json", peekedPolicy)
+	url := "redis://operator:secret-word@" + r.Addr()
+	for _, args := range [][]string{{"peek", addressKey, "--policy", path}, {"top", "--policy", path}, {"reset", addressKey, "--yes"}} {
+		if code, out, stderr := call(t, append(args, "--redis", url)...); code != exitOK || stderr != "" || !strings.Contains(out, "ip:203.0.113.7") {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", args[0], code, out, stderr)
+		}
+	}
+}

@@ -53,7 +53,7 @@ Exit code 0: it was shown. 1: Redis does not answer, or the policy is wrong. 2: 
 	flags.StringVar(&f.output, "output", "text", "text, or json for programs: one object a round")
 	flags.Float64Var(&f.share, "share", 5, "how much of the time may be spent reading, in percent, on each server")
 	flags.Int64Var(&f.batch, "batch", 200, "keys read in one go")
-	flags.Int64Var(&f.keys, "keys", 100_000, "keys read of each server in one round; of more, these are a sample")
+	flags.Int64Var(&f.keys, "keys", 20_000, "keys read of each server in one round; of more, these are a sample")
 	flags.IntVar(&f.most, "top", 10, "entries in a list")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "pause between two rounds")
 	return cmd
@@ -111,6 +111,9 @@ func (f *topFlags) run(cmd *cobra.Command) error {
 // watch shows rounds until the context ends, or one.
 func (f *topFlags) watch(ctx context.Context, out io.Writer, client redis.UniversalClient, o top.Options) error {
 	live := isTerminal(out) && f.output == "text" && !f.once
+	if live {
+		fmt.Fprintf(out, "reading up to %s keys of each server\n", grouped(o.Keys))
+	}
 	for {
 		picture, err := top.Read(ctx, client, o)
 		if err != nil {
