@@ -21,7 +21,7 @@ func parseBodySource(argument string) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bodySource{field: []byte(argument), path: path}, nil
+	return &bodySource{field: fieldName([]byte(argument)), path: path}, nil
 }
 
 func (s *bodySource) read(dst []byte, r *Request) ([]byte, found) {
@@ -39,28 +39,56 @@ func (s *bodySource) read(dst []byte, r *Request) ([]byte, found) {
 }
 
 func (s *bodySource) readBody(dst []byte, r *Request) ([]byte, found) {
-	if r.Body.Complete && !isEncoded(r.Attrs) {
-		// RFC 8259, section 8.1: a reader may ignore a byte-order mark.
-		body := bytes.TrimPrefix(r.Body.Bytes, []byte("\ufeff"))
-		kind := mediaType(r.Attrs)
-		switch {
-		case kind == typeJSON || beginsObject(body):
-			dst, what, valid := appendJSONField(dst, body, s.path, r)
-			if valid {
-				return dst, what
-			}
-		case kind == typeForm:
-			return appendField(dst, stringOf(r.Body.Bytes), s.field, r)
+	charset := bodyCharset(r.Attrs)
+	if !r.Body.Complete || isEncoded(r.Attrs) || charset == charsetOther {
+		r.Noted |= BodyUnread
+		return dst, missing
+	}
+	start := len(dst)
+	dst, what := s.readText(dst, r)
+	if what == text && charset == charsetLatin && !isASCII(dst[start:]) {
+		r.Noted |= BodyUnread
+		return dst, missing
+	}
+	return dst, what
+}
+
+// readText reads a body whose bytes are characters.
+func (s *bodySource) readText(dst []byte, r *Request) ([]byte, found) {
+	// RFC 8259, section 8.1: a reader may ignore a byte-order mark.
+	body := bytes.TrimPrefix(r.Body.Bytes, []byte("\ufeff"))
+	kind := mediaType(r.Attrs)
+	switch {
+	case kind == typeJSON || beginsObject(body):
+		dst, what, valid := appendJSONField(dst, body, s.path, r)
+		if valid && kind == typeJSON {
+			return dst, what
 		}
+		if valid {
+			return s.unlessForm(dst, what, body, r)
+		}
+	case kind == typeForm:
+		return appendField(dst, stringOf(r.Body.Bytes), s.field, r)
 	}
 	r.Noted |= BodyUnread
 	return dst, missing
 }
 
+// unlessForm is what a JSON object says that is not declared as one, unless a
+// reader of forms would find the field in the same bytes: {"a":"&username=b&"}.
+func (s *bodySource) unlessForm(dst []byte, what found, body []byte, r *Request) ([]byte, found) {
+	end := len(dst)
+	dst, inForm := appendField(dst, stringOf(body), s.field, r)
+	if inForm != missing || r.Noted != 0 {
+		r.Noted |= Ambiguous
+		return dst, missing
+	}
+	return dst[:end], what
+}
+
 // beginsObject reports whether a body can only be meant as a JSON object. Many
 // upstreams decode JSON without a look at the content type, so a caller that
-// names another one must not thereby leave out who it is; to a reader of forms
-// such a body names nobody.
+// names another one must not thereby leave out who it is.
 func beginsObject(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	return len(body) > 0 && body[0] == '{'
@@ -111,6 +139,43 @@ func mediaType(attrs Attributes) bodyType {
 		return typeForm
 	}
 	return typeOther
+}
+
+// charset is what the characters of a body are encoded in.
+type charset uint8
+
+const (
+	charsetUTF8  charset = iota // or not said
+	charsetLatin                // as UTF-8, if all is ASCII
+	charsetOther                // the bytes may say anything: in UTF-7 +ACI- is a quote
+)
+
+// bodyCharset finds the charset wherever a reader of the content type may, since
+// upstreams differ in how strictly they read it.
+func bodyCharset(attrs Attributes) charset {
+	said := charsetUTF8
+	for line := 0; ; line++ {
+		rest, ok := attrs.Header("content-type", line)
+		if !ok {
+			return said
+		}
+		for rest = strings.ToLower(rest); ; {
+			if _, rest, ok = strings.Cut(rest, "charset"); !ok {
+				break
+			}
+			name := strings.TrimLeft(rest, " \t=\"'")
+			if end := strings.IndexAny(name, " \t;,\"'"); end >= 0 {
+				name = name[:end]
+			}
+			switch name {
+			case "utf-8", "utf8", "us-ascii":
+			case "iso-8859-1":
+				said = charsetLatin
+			default:
+				return charsetOther
+			}
+		}
+	}
 }
 
 // stringOf lends bytes as a string, without a copy, for the time in which

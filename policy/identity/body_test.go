@@ -37,6 +37,8 @@ func TestG37_WhatIsReadFromABody(t *testing.T) {
 	cutForm.body.Complete = false
 	twoTypes := jsonBody(`{"username":"alice"}`)
 	twoTypes.headers = append(twoTypes.headers, [2]string{"content-type", "text/plain"})
+	twoCharsets := jsonBody(`{"username":"alice"}`)
+	twoCharsets.headers = append(twoCharsets.headers, [2]string{"content-type", "application/json; charset=utf-16"})
 	for name, tt := range map[string]struct {
 		r    request
 		want resolved
@@ -72,6 +74,19 @@ func TestG37_WhatIsReadFromABody(t *testing.T) {
 		"form, repeated":                {formBody("username=alice&username=bob"), unread(Ambiguous)},
 		"form, by escape":               {formBody("username=alice&user%6eame=bob"), unread(Ambiguous)},
 		"form, by case":                 {formBody("username=alice&USERNAME=bob"), unread(Ambiguous)},
+		"form behind an object's text":  {withBody("application/x-www-form-urlencoded", `{"a":"&username=bob&b="}`), unread(Ambiguous)},
+		"object and form":               {withBody("application/x-www-form-urlencoded", `{"username":"alice","a":"&username=bob&"}`), unread(Ambiguous)},
+		"object and form, of no type":   {withBody("text/plain", `{"username":"alice","a":"&username=bob&"}`), unread(Ambiguous)},
+		"object, form twice":            {withBody("text/plain", `{"a":"&username=bob&username=bob&"}`), unread(Ambiguous)},
+		"json that holds a form":        {jsonBody(`{"username":"alice","a":"&username=bob&"}`), resolved{alice, "id", 0}},
+		"json in UTF-7":                 {withBody("application/json; charset=utf-7", `{"username":"x","a":"+ACIALA-"}`), unread(BodyUnread)},
+		"text in UTF-7":                 {withBody("text/plain;charset=utf-7", `{"username":"x","a":"+ACIALA-"}`), unread(BodyUnread)},
+		"form in EBCDIC":                {withBody("application/x-www-form-urlencoded; Charset=\"IBM037\"", "%a4%a2%85%99"), unread(BodyUnread)},
+		"two charsets":                  {withBody("application/json; charset=utf-8; charset=utf-7", `{"username":"x"}`), unread(BodyUnread)},
+		"a charset behind a quote":      {withBody(`application/json; a=";"; charset = "utf-7"`, `{"username":"x"}`), unread(BodyUnread)},
+		"a charset on another line":     {twoCharsets, unread(BodyUnread)},
+		"form in Latin-1, ASCII":        {withBody("application/x-www-form-urlencoded; charset=ISO-8859-1", "username=alice"), resolved{alice, "id", 0}},
+		"form in Latin-1":               {withBody("application/x-www-form-urlencoded; charset=ISO-8859-1", "username=ren%E9"), unread(BodyUnread)},
 		"form, empty value":             {formBody("username=&password=x"), nobody},
 		"form, name alone":              {formBody("username"), nobody},
 	} {
@@ -214,6 +229,33 @@ func TestFormFieldMayHaveDots(t *testing.T) {
 	} {
 		if got := keyOf(single(t, "body:user.name"), formBody(body)); got != want {
 			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}
+
+// However upstreams come to a field, a caller does not get around it by how its
+// name is spelled: PHP drops blanks before it and what follows a NUL, and takes
+// other signs for "_"; older servers separate fields by ";", too.
+func TestG06_FieldsAreFoundHoweverTheirNameIsSpelled(t *testing.T) {
+	const alice, unread = "id:alice", "id:#unread"
+	for _, tt := range []struct{ field, form, want string }{
+		{"user_name", "user_name=alice", alice},
+		{"user_name", "+user_name=alice", alice},
+		{"user_name", "%20%20User_Name=alice", alice},
+		{"user_name", "user.name=alice", alice},
+		{"user_name", "user+name=alice", alice},
+		{"user_name", "user%5Bname=alice", alice},
+		{"user_name", "user_name%00x=alice", alice},
+		{"user_name", "user_name=alice&user.name=bob", unread},
+		{"user_name", "a=1;user_name=alice", unread},
+		{"user_name", "a;b=1;+user_name=alice;c", unread},
+		{"user_name", "user_name=alice;user_name=bob", unread},
+		{"user_name", "user_name=alice;b=1", "id:alice%3Bb=1"},
+		{"user_name", "a=1;b=2;c&user_name=alice", alice},
+		{"user.name", "user_name=alice", alice},
+	} {
+		if got := keyOf(single(t, "body:"+tt.field), formBody(tt.form)); got != tt.want {
+			t.Errorf("%s in %s: got %q, want %q", tt.field, tt.form, got, tt.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func parseQuerySource(argument string) (reader, error) {
 	if argument == "" {
 		return nil, errors.New(`no parameter is named; write "query:" and its name`)
 	}
-	return &querySource{[]byte(argument)}, nil
+	return &querySource{fieldName([]byte(argument))}, nil
 }
 
 func (s *querySource) read(dst []byte, r *Request) ([]byte, found) {
@@ -24,31 +24,65 @@ func (s *querySource) read(dst []byte, r *Request) ([]byte, found) {
 }
 
 // appendField looks a field up in application/x-www-form-urlencoded text
-// (WHATWG URL, section 5). Names are compared decoded and without regard to
-// letter case, since some upstreams do so; a second one makes it ambiguous.
+// (WHATWG URL, section 5). name went through fieldName. Names are compared
+// decoded and without regard to letter case, since some upstreams do so; a second
+// one makes it ambiguous, and so does one behind a ";", by which older servers
+// separate fields, too.
 func appendField(dst []byte, fields string, name []byte, r *Request) ([]byte, found) {
-	start := len(dst)
 	var value string
 	seen := false
 	for more := true; more; {
 		var field string
 		field, fields, more = strings.Cut(fields, "&")
 		n, v, _ := strings.Cut(field, "=")
-		dst = appendDecoded(dst[:start], n, true)
-		if !bytes.EqualFold(dst[start:], name) {
-			continue
-		}
-		if seen {
+		here := isField(n, name)
+		if here && seen || behindSemicolon(field, name) {
 			r.Noted |= Ambiguous
-			return dst[:start], missing
+			return dst, missing
 		}
-		seen, value = true, v
+		if here {
+			seen, value = true, v
+		}
 	}
-	dst = dst[:start]
 	if !seen {
 		return dst, missing
 	}
 	return appendDecoded(dst, value, true), text
+}
+
+// isField compares the name of a field as it is written.
+func isField(written string, name []byte) bool {
+	var buffer [128]byte
+	return bytes.EqualFold(fieldName(appendDecoded(buffer[:0], written, true)), name)
+}
+
+func behindSemicolon(field string, name []byte) bool {
+	for {
+		var ok bool
+		if _, field, ok = strings.Cut(field, ";"); !ok {
+			return false
+		}
+		n, _, _ := strings.Cut(field, ";")
+		if n, _, _ = strings.Cut(n, "="); isField(n, name) {
+			return true
+		}
+	}
+}
+
+// fieldName turns the name of a field in place into the one that PHP makes of it:
+// without blanks before it, up to a NUL, and with "_" for a blank, a dot and an
+// open bracket. Elsewhere a caller may not have two such fields, which no form has.
+func fieldName(name []byte) []byte {
+	name = bytes.TrimLeft(name, " ")
+	if end := bytes.IndexByte(name, 0); end >= 0 {
+		name = name[:end]
+	}
+	for i, c := range name {
+		if c == ' ' || c == '.' || c == '[' {
+			name[i] = '_'
+		}
+	}
+	return name
 }
 
 // appendDecoded undoes percent-encoding once. A bad escape stays as it is.
