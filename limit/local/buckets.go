@@ -65,18 +65,39 @@ type Buckets struct {
 func New(most int) *Buckets { return &Buckets{table: recent.New[time.Duration](most)} }
 
 // Wait is how long a request has to wait until the bucket of a key holds enough, 0
-// if it does now. While as many callers as there are buckets have used theirs, a
-// further one waits for the oldest: forgetting a bucket that is not full would give
-// its owner a new one.
+// if it does now. The key then has a bucket, so that several may be asked for
+// before anything is taken. While as many callers as there are buckets have used
+// theirs, a further one waits: forgetting a bucket that is not full would give its
+// owner a new one.
 func (b *Buckets) Wait(key []byte, r Rule, now time.Duration) time.Duration {
 	full := b.table.Find(key)
 	if full == nil {
-		if oldest := b.table.Oldest(); oldest != nil {
-			return max(0, *oldest-now)
+		if wait := b.makeRoom(now); wait > 0 {
+			return wait
 		}
-		return 0
+		full, _ = b.table.Put(key)
+		*full = now
 	}
 	return max(0, after(*full, r, now)-now-r.depth)
+}
+
+// tries is how many buckets a new caller looks at for one that is full.
+const tries = 8
+
+// makeRoom returns 0 when the next new key takes the place of a bucket that is
+// full, else the shortest wait for one of those that were looked at. Who uses his
+// bucket all the time keeps it, and holds nobody up.
+func (b *Buckets) makeRoom(now time.Duration) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for range tries {
+		oldest := b.table.Oldest()
+		if oldest == nil || *oldest <= now {
+			return 0
+		}
+		least = min(least, *oldest-now)
+		b.table.Skip()
+	}
+	return least
 }
 
 // Take takes the tokens of a request for which Wait has just returned 0.

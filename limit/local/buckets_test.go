@@ -128,6 +128,55 @@ func TestAFloodOfCallersRefreshesNobodysBucket(t *testing.T) {
 	}
 }
 
+// A request under several limits asks for all before it takes of any. Each of its
+// buckets must have the place of one that is full.
+func TestSeveralNewBucketsAtOnceRefreshNobodysBucket(t *testing.T) {
+	b, now := New(4), 100*sec
+	minute, hour := NewRule(&limit.Limit{Limit: 1, Window: 60 * sec}, 1, 100), NewRule(&limit.Limit{Limit: 1, Window: time.Hour}, 1, 100)
+	request := func(caller string) bool {
+		short, long := "short "+caller, "long "+caller
+		if b.Wait([]byte(short), minute, now) > 0 || b.Wait([]byte(long), hour, now) > 0 {
+			return false
+		}
+		b.Take([]byte(short), minute, now)
+		b.Take([]byte(long), hour, now)
+		return true
+	}
+	if !request("a") || !request("b") || request("c") {
+		t.Fatal("want room for two")
+	}
+	now += 61 * sec // the short ones are full again
+	if !request("c") {
+		t.Error("two buckets are full, and none is given away")
+	}
+	if request("a") || request("b") {
+		t.Error("somebody has a second bucket within the hour")
+	}
+}
+
+// Who asks all the time keeps his bucket, and nobody else has to wait for it.
+func TestABusyCallerHoldsNoOtherUp(t *testing.T) {
+	b, r, now := New(100), NewRule(&limit.Limit{Limit: 60, Window: 60 * sec}, 1, 10), 100*sec
+	busy := func() { take(b, "busy", r, now) }
+	busy()
+	for i := range 99 {
+		take(b, fmt.Sprint("caller ", i), r, now)
+	}
+	for range 120 {
+		now += sec
+		busy()
+	}
+	for i := range 99 {
+		if !take(b, fmt.Sprint("another ", i), r, now) {
+			t.Fatalf("%d newcomers passed, and 99 buckets are full", i)
+		}
+		busy()
+	}
+	if b.Wait([]byte("busy"), r, now) == 0 {
+		t.Error("the busy one has a fresh bucket")
+	}
+}
+
 func TestAChangedLimitDoesNotHoldOldDebts(t *testing.T) {
 	b := New(10)
 	day, second := NewRule(&limit.Limit{Limit: 10, Window: 24 * time.Hour}, 1, 100), NewRule(&limit.Limit{Limit: 10, Window: sec}, 1, 100)

@@ -61,6 +61,13 @@ func (t *Table[V]) Oldest() *V {
 	return &t.slots[t.next].value
 }
 
+// Skip lets the oldest key stay, as if it were the newest.
+func (t *Table[V]) Skip() {
+	if len(t.slots) > 0 {
+		t.next = (t.next + 1) % len(t.slots)
+	}
+}
+
 // Put returns the value of a key. known is false for a new key: its value is then
 // whatever the oldest left there, so that its memory can be used again.
 func (t *Table[V]) Put(key []byte) (value *V, known bool) {
