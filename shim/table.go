@@ -1,13 +1,18 @@
 package shim
 
+import "math/bits"
+
 // table finds values by the ids of contexts. The proxy gives ids in ascending
-// order and ends contexts in any, so an id is its own hash. One look-up of a
-// Go map runs some five functions; this one runs itself.
+// order and ends contexts in any. One look-up of a Go map runs some five
+// functions; this one runs itself.
 //
-// Open addressing with linear probing, see Knuth, The Art of Computer
-// Programming, volume 3, section 6.4, algorithms L and R.
+// Open addressing with linear probing and Fibonacci hashing, see Knuth, The Art of
+// Computer Programming, volume 3, section 6.4, algorithms L and R. Were ids their
+// own hashes, requests that stay would fill a run of slots, and each id that comes
+// to the same place later would have to go through all of it.
 type table[T any] struct {
-	slots []slot[T] // a power of two of them, at most half of them used
+	slots []slot[T] // 2^(32-shift) of them, at most half of them used
+	shift uint
 	used  int
 }
 
@@ -63,19 +68,22 @@ func (t *table[T]) find(id uint32) *slot[T] {
 
 func (t *table[T]) index(id uint32) int {
 	mask := len(t.slots) - 1
-	i := int(id) & mask
+	i := t.home(id)
 	for t.slots[i].used && t.slots[i].id != id {
 		i = (i + 1) & mask
 	}
 	return i
 }
 
+// home is where id stands if the slot is free: 2^32 divided by the golden ratio
+// spreads ids that follow each other.
+func (t *table[T]) home(id uint32) int { return int(id * 2654435769 >> t.shift) }
+
 // close frees a slot, and moves there what would not be found any more.
 func (t *table[T]) close(free int) {
 	mask := len(t.slots) - 1
 	for i := (free + 1) & mask; t.slots[i].used; i = (i + 1) & mask {
-		home := int(t.slots[i].id) & mask
-		if (i-home)&mask >= (i-free)&mask {
+		if (i-t.home(t.slots[i].id))&mask >= (i-free)&mask {
 			t.slots[free] = t.slots[i]
 			free = i
 		}
@@ -86,6 +94,7 @@ func (t *table[T]) close(free int) {
 func (t *table[T]) resize(n int) {
 	old := t.slots
 	t.slots = make([]slot[T], n)
+	t.shift = uint(32 - bits.TrailingZeros(uint(n)))
 	for i := range old {
 		if old[i].used {
 			*t.find(old[i].id) = old[i]

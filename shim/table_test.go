@@ -37,6 +37,27 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
+// Requests that stay, one after the other, do not slow down those that come later.
+func TestLongRequestsAreInNobodysWay(t *testing.T) {
+	var ids table[int]
+	for id := range uint32(20_000) {
+		ids.put(id, 1)
+	}
+	farthest := 0
+	for id := uint32(20_000); id < 300_000; id++ {
+		ids.put(id, 1)
+		at := ids.index(id)
+		farthest = max(farthest, (at-ids.home(id))&(len(ids.slots)-1))
+		ids.remove(id - 10)
+		if id < 20_010 {
+			ids.put(id-10, 1)
+		}
+	}
+	if farthest > 32 {
+		t.Errorf("a request stands %d slots from its home", farthest)
+	}
+}
+
 func TestTableGivesTheMemoryOfABurstBack(t *testing.T) {
 	var ids table[int]
 	for id := range uint32(10_000) {
