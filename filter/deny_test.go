@@ -276,6 +276,50 @@ func TestASuspectThatPassesIsChargedEverywhereOnce(t *testing.T) {
 	}
 }
 
+// Of two keys that refuse, one is asked about and speaks for both: who waits as long
+// as told passes.
+func TestG28_WhoIsRefusedByOneKeyAloneIsToldToWaitForTheOther(t *testing.T) {
+	r := onRedis(t, `{"identities": {"user": {"from": "header:x-user"}}, "routes": {"GET /a": {"limits": [
+		{"name": "address", "identity": "ip", "limit": 1, "window": "10s", "algorithm": "fixed_window"},
+		{"name": "user", "identity": "user", "limit": 1, "window": "1m", "algorithm": "fixed_window"}]}}, "default": null}`)
+	r.want("passed", r.get("/a", "x-user", "u"))
+	for i, want := range []string{"60", "60", "60"} {
+		s := r.get("/a", "x-user", "u")
+		r.want("429", s)
+		h := s.Client().Headers
+		if after, reset := h.Get("retry-after"), h.Get("x-ratelimit-reset"); after != want || reset != want {
+			t.Errorf("refusal %d: Retry-After %s, reset %s, want %s", i+1, after, reset, want)
+		}
+	}
+	r.wantCounter(1, r.requests("GET:/a", "user", "refused"), "asked about once")
+	r.clock.Advance(10 * time.Second)
+	r.want("passed", r.get("/a", "x-user", "another")) // and the address is at its limit again
+	s := r.get("/a", "x-user", "u")
+	if after := s.Client().Headers.Get("retry-after"); after != "50" {
+		t.Errorf("Retry-After %s after 10 s, want 50", after)
+	}
+	r.clock.Advance(50 * time.Second)
+	r.want("passed", r.get("/a", "x-user", "u"), "after Retry-After")
+}
+
+// A key that was refused on another route of its bucket, and refuses nobody on this
+// one, says nothing about the keys that do: these are asked whatever becomes of it.
+func TestAKeyThatRefusesNobodyIsNotAskedInTheOthersPlace(t *testing.T) {
+	r := onScript(t, func(c [][]byte) []byte { return verdict(c, !strings.Contains(keyOf(c), "bucket:b")) },
+		`{"identities": {"user": {"from": "header:x-user"}}, "routes": {
+			"GET /a": {"limits": [{"identity": "user", "limit": 1, "window": "1m", "bucket": "b"}, {"identity": "ip", "limit": 9, "window": "1m"}]},
+			"GET /b": {"on_error": "closed", "limits": [
+				{"identity": "user", "limit": 1, "window": "1m", "bucket": "b", "shadow": true}, {"identity": "ip", "limit": 9, "window": "1m"}]}}, "default": null}`)
+	r.want("429", r.get("/a", "x-user", "u"))
+	r.script.Reply = func(c [][]byte) []byte {
+		if strings.Contains(keyOf(c), "bucket:b") {
+			return []byte("-upstream failure\r\n")
+		}
+		return refuse(c)
+	}
+	r.want("429", r.get("/b", "x-user", "u"))
+}
+
 // The second question is held to the first one's deadline, and goes by on_error as
 // any other: closed gives back what the first was charged.
 func TestASecondQuestionWithoutAnAnswerGoesByOnError(t *testing.T) {

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"slices"
 	"time"
 
+	"routelimit/answer"
 	"routelimit/filter/link"
+	"routelimit/limit"
 )
 
 // recall looks into what is remembered of the keys: it sets the decision if Redis
@@ -28,11 +31,15 @@ func (r *request) recall() bool {
 }
 
 // mostSuspect is the key that is likeliest to refuse, -1 if none was refused
-// lately. Somebody over his own limit has no others' keys charged that way.
+// lately. Somebody over his own limit has no others' keys charged that way. A key
+// that refuses nobody here may have been refused on another route of its bucket;
+// asked alone it could not tell whether the request passes.
 func (r *request) mostSuspect(at time.Duration) int {
 	most, first := 0, -1
 	for i := range r.work.plan.Groups {
-		if score := r.plugin.denied.Score(r.work.plan.Groups[i].Key, at); score > most {
+		g := &r.work.plan.Groups[i]
+		score := r.plugin.denied.Score(g.Key, at)
+		if score > most && slices.ContainsFunc(g.Charges, refuses) {
 			most, first = score, i
 		}
 	}
@@ -68,6 +75,27 @@ func (r *request) askOthers() bool {
 	l.Commit(&r.ticket)
 	p.schedule()
 	return true
+}
+
+// waitForOthers lets nobody come back before the keys that were not asked about
+// now let him pass, as far as that is known: one key has refused, and spoke alone.
+func (r *request) waitForOthers(q []answer.Quota) {
+	w, at := r.work, now()
+	if w.first < 0 {
+		return
+	}
+	for i := range w.groups {
+		group := &w.plan.Groups[i]
+		if w.groups[i].decided || !slices.ContainsFunc(group.Charges, refuses) {
+			continue
+		}
+		wait := r.plugin.denied.Waits(group.Key, at)
+		for j := range q {
+			if q[j].Refused && q[j].Wait != limit.Never && (wait == limit.Never || wait > q[j].Wait) {
+				q[j].Wait = wait
+			}
+		}
+	}
 }
 
 // remember keeps what Redis refused, for the next request.

@@ -45,7 +45,9 @@ func (r *request) passUnasked(failure string) outcome {
 func (r *request) refuse() outcome {
 	r.countVerdicts()
 	r.giveBack()
-	return r.answerRefusal(r.quotas(), r.longestRefusal(), outcomeRefused)
+	q := r.quotas()
+	r.waitForOthers(q)
+	return r.answerRefusal(q, r.longestRefusal(), outcomeRefused)
 }
 
 // giveBack refunds what the keys charged that did answer.

@@ -10,6 +10,7 @@
 package deny
 
 import (
+	"math"
 	"time"
 
 	"routelimit/limit"
@@ -33,8 +34,11 @@ type entry struct {
 	decision limit.Decision
 
 	suspect time.Duration // until when the key is
+	waits   time.Duration // until when Redis made it wait; endless: for ever
 	score   uint8         // how much: refusals add to it, each pass halves it
 }
+
+const endless = time.Duration(math.MaxInt64)
 
 // suspectFor is how much longer than Redis made it wait a key stays suspect.
 const suspectFor = 30 * time.Second
@@ -121,6 +125,10 @@ func (c *Cache) Suspect(key []byte, wait, asked time.Duration) {
 	}
 	e.score += min(1, 255-e.score)
 	e.suspect = asked + max(wait, 0) + suspectFor
+	e.waits = asked + wait
+	if wait == limit.Never {
+		e.waits = endless
+	}
 	c.last = max(c.last, e.suspect)
 }
 
@@ -133,11 +141,25 @@ func (c *Cache) Score(key []byte, now time.Duration) int {
 	return int(e.score)
 }
 
+// Waits is how long a suspect key still had to wait when it was last asked about;
+// limit.Never included, 0 if it is not known to have to.
+func (c *Cache) Waits(key []byte, now time.Duration) time.Duration {
+	e := c.find(key, now)
+	switch {
+	case e == nil || now >= e.suspect || now >= e.waits:
+		return 0
+	case e.waits == endless:
+		return limit.Never
+	}
+	return e.waits - now
+}
+
 // Passed says that a key passed. Somebody whose keys pass now and then, because
 // others hold them at their limit, becomes less suspect than they are.
 func (c *Cache) Passed(key []byte, now time.Duration) {
 	if e := c.find(key, now); e != nil {
 		e.score /= 2
+		e.waits = 0
 	}
 }
 
