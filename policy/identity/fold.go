@@ -13,11 +13,11 @@ import (
 const maxFold = 1024
 
 // fold brings dst[start:] into the one form of a name that people type: blanks
-// around it are cut, compatibility forms replaced (Unicode's NFKC: full-width
-// letters, ligatures, composed accents) and letter case removed. Bytes that
-// are not UTF-8 stay as they are.
+// around it are cut, characters that nobody sees dropped, compatibility forms
+// replaced (Unicode's NFKC: full-width letters, ligatures, composed accents) and
+// letter case removed. Bytes that are not UTF-8 stay as they are.
 func fold(dst []byte, start int) []byte {
-	value := trimSpace(dst[start:])
+	value := trimSpace(dropUnseen(dst[start:]))
 	if len(value) > maxFold {
 		return append(dst[:start], value...)
 	}
@@ -41,6 +41,30 @@ func trimSpace(b []byte) []byte {
 	return bytes.TrimFunc(b, func(r rune) bool {
 		return r <= ' ' || r == '\ufeff' || unicode.IsSpace(r)
 	})
+}
+
+// dropUnseen takes out, in place, what directories (RFC 4518, section 2.2) and the
+// collations of databases ignore wherever it stands: control characters but for
+// blanks, and Unicode's default ignorable ones, such as a soft hyphen and a space
+// of no width.
+func dropUnseen(b []byte) []byte {
+	kept := b[:0]
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if !isUnseen(r) {
+			kept = append(kept, b[i:i+size]...)
+		}
+		i += size
+	}
+	return kept
+}
+
+func isUnseen(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' && (r < '\t' || r > '\r') || r == 0x7f
+	}
+	return unicode.IsControl(r) && !unicode.IsSpace(r) ||
+		unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 func isASCII(b []byte) bool {
