@@ -63,7 +63,7 @@ var (
 		exemptEverybody, exemptUnverified, closedShadow,
 	}
 	policyRules = []func(*checker){
-		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody, unusedLocal, shortTimeout,
+		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody, unusedLocal, unusedDenyCache, shortTimeout,
 	}
 )
 

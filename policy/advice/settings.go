@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"slices"
 	"time"
 
 	"routelimit/policy"
@@ -47,10 +48,12 @@ func withoutLimits(c *checker, r routeAt) {
 	}
 }
 
-// closedShadow: a route that nothing may refuse is not closed either, and has nothing to decide locally.
+// closedShadow: a route that nothing may refuse is not closed either, nor does it
+// decide locally.
 func closedShadow(c *checker, r routeAt) {
-	if len(r.limits) > 0 && len(r.enforced()) == 0 && r.OnError != policy.Open {
-		c.warn("closed-shadow", child(r.node, "on_error"), `every limit of the route is a shadow, and those refuse nobody, also while Redis does not answer; remove it, or enforce a limit`)
+	refuses := func(l limitAt) bool { return !l.shadow && l.EnforcePercent > 0 }
+	if len(r.limits) > 0 && !slices.ContainsFunc(r.limits, refuses) && r.OnError != policy.Open {
+		c.warn("closed-shadow", child(r.node, "on_error"), `no limit of the route refuses anybody, also while Redis does not answer; remove it, or enforce a limit`)
 	}
 }
 
@@ -110,4 +113,18 @@ func unusedLocal(c *checker) {
 		}
 	}
 	c.warn("local-unused", n, `no route decides locally while Redis does not answer; write "on_error": "local" where one shall, or remove it`)
+}
+
+// unusedDenyCache: nothing is remembered of callers who may pass at any moment.
+func unusedDenyCache(c *checker) {
+	n, all := c.root.Member("deny_cache"), c.allRoutes()
+	if n == nil || len(all) == 0 {
+		return
+	}
+	for _, r := range all {
+		if r.Lasting && len(r.Limits) > 0 || !r.OneKey {
+			return
+		}
+	}
+	c.warn("deny-cache-unused", n, `no refusal is repeated without asking, since every route has a "count", a "bucket" or a cost from a header; remove it`)
 }
