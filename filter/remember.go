@@ -80,10 +80,11 @@ func (r *request) askOthers() bool {
 // waitForOthers lets nobody come back before the keys that were not asked about
 // now let him pass, as far as that is known: one key has refused, and spoke alone.
 func (r *request) waitForOthers(q []answer.Quota) {
-	w, at := r.work, now()
+	w := r.work
 	if w.first < 0 {
 		return
 	}
+	at := now()
 	for i := range w.groups {
 		group := &w.plan.Groups[i]
 		if w.groups[i].decided || !slices.ContainsFunc(group.Charges, refuses) {
