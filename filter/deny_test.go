@@ -356,6 +356,20 @@ func TestASecondQuestionWithoutAnAnswerGoesByOnError(t *testing.T) {
 	}
 }
 
+// Who leaves before he is refused is asked about first and alone all the same: else
+// leaving would let him charge the others' keys with every request.
+func TestWhoLeavesBeforeHisRefusalIsSuspectToo(t *testing.T) {
+	r := onScript(t, func(c [][]byte) []byte { return verdict(c, keyOf(c) != userKey) }, pairAndAccount("open", "5", "5"))
+	for i, want := range []int{3, 1, 1} { // two decisions and a refund, then one decision
+		before := len(r.script.Commands())
+		r.send("GET", "/a", "", "x-user", "u").Disconnect()
+		r.deliver()
+		if got := len(r.script.Commands()) - before; got != want {
+			t.Errorf("request %d: %d commands, want %d", i+1, got, want)
+		}
+	}
+}
+
 // A client that leaves between the two questions is asked about no more.
 func TestAClientThatLeavesBetweenTheTwoQuestions(t *testing.T) {
 	r := onScript(t, refuse, pairAndAccount("open", "5", "5"))

@@ -80,6 +80,16 @@ func TestAgain_AfterTheDeadlineIsRefused(t *testing.T) {
 	expect(t, "waiting", r.Waiting(), 0)
 }
 
+// A reply may come after the deadline and before the tick that notices it.
+func TestAgain_AfterTheDeadlineIsRefusedBeforeATickHasNoticed(t *testing.T) {
+	r := newRig(t)
+	c := r.hold("a", "b")
+	r.host.now += timeout
+	r.receive(reply("a"))
+	c.expect(t, "c", "answer 0 a", "resume", "again timeout")
+	r.expectSent(t, "a;")
+}
+
 func TestAgain_OnALostStreamWaitsForATick(t *testing.T) {
 	r := newRig(t)
 	c := r.hold("a", "b")
