@@ -320,6 +320,31 @@ func TestAKeyThatRefusesNobodyIsNotAskedInTheOthersPlace(t *testing.T) {
 	r.want("429", r.get("/b", "x-user", "u"))
 }
 
+// A suspect whose node is dead does not keep the others' nodes from deciding. Only a
+// closed route, which answers 503 whatever they say, asks no more.
+func TestASuspectWithoutAnAnswerLeavesTheOthersToDecide(t *testing.T) {
+	for onError, c := range map[string]struct {
+		fate     string
+		commands int
+	}{"open": {"429", 2}, "local": {"429", 2}, "closed": {"503", 1}} {
+		t.Run(onError, func(t *testing.T) {
+			r := onScript(t, func(c [][]byte) []byte { return verdict(c, keyOf(c) != userKey) }, pairAndAccount(onError, "5", "5"))
+			r.want("429", r.get("/a", "x-user", "u"))
+			r.script.Reply = func(c [][]byte) []byte {
+				if keyOf(c) == userKey {
+					return []byte("-upstream failure\r\n")
+				}
+				return refuse(c)
+			}
+			before := len(r.script.Commands())
+			r.want(c.fate, r.get("/a", "x-user", "u"))
+			if got := len(r.script.Commands()) - before; got != c.commands {
+				t.Errorf("%d commands, want %d", got, c.commands)
+			}
+		})
+	}
+}
+
 // The second question is held to the first one's deadline, and goes by on_error as
 // any other: closed gives back what the first was charged.
 func TestASecondQuestionWithoutAnAnswerGoesByOnError(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"routelimit/answer"
 	"routelimit/filter/link"
 	"routelimit/limit"
+	"routelimit/policy"
 )
 
 // recall looks into what is remembered of the keys: it sets the decision if Redis
@@ -46,17 +47,19 @@ func (r *request) mostSuspect(at time.Duration) int {
 	return first
 }
 
-// askOthers asks about the keys that were left out at first, if the first one
-// passed. False: there is nothing to wait for.
+// askOthers asks about the keys that were left out at first, unless the first one
+// has settled the request. False: there is nothing to wait for.
 func (r *request) askOthers() bool {
 	p, w, l := r.plugin, r.work, r.plugin.link
 	first := w.first
-	if !w.groups[first].decided || !w.groups[first].decision.Allowed {
+	if r.settledBy(&w.groups[first]) {
 		l.Leave(&r.ticket)
 		return false
 	}
 	w.first = -1
-	p.denied.Passed(w.plan.Groups[first].Key, now())
+	if w.groups[first].decided {
+		p.denied.Passed(w.plan.Groups[first].Key, now())
+	}
 	if failure := l.Again(&r.ticket); failure != link.None {
 		l.Leave(&r.ticket)
 		for i := range w.groups {
@@ -75,6 +78,15 @@ func (r *request) askOthers() bool {
 	l.Commit(&r.ticket)
 	p.schedule()
 	return true
+}
+
+// settledBy says whether what came back for one key leaves nothing to ask. Where it
+// failed, its node may be dead, and those of the other keys decide all the same.
+func (r *request) settledBy(g *groupState) bool {
+	if g.decided {
+		return !g.decision.Allowed
+	}
+	return g.failure == unusable || r.route.OnError == policy.Closed
 }
 
 // waitForOthers lets nobody come back before the keys that were not asked about
