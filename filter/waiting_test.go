@@ -287,9 +287,15 @@ func TestReconnectsWithBackOff(t *testing.T) {
 func TestG27_RequestsDoNotWaitWhileTheLinkIsKnownToBeDown(t *testing.T) {
 	r := onScript(t, allow, unbroken(openAndClosed))
 	r.script.Refuse = true
-	for range 100 {
+	ask := func() uint64 {
 		r.send("GET", "/open", "")
 		r.clock.Advance(20 * ms)
+		return r.counter("routelimit_link_opened_total")
+	}
+	for range 100 {
+		ask()
+	}
+	for before := ask(); ask() == before; { // until an attempt has just failed, and half a second at least is to pass
 	}
 	r.wantOpen(r.send("GET", "/open", "")) // at once
 	r.wantUnavailable(r.send("GET", "/closed", ""), "disconnected")
