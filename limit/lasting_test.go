@@ -37,6 +37,9 @@ func TestG38_ARefusalLastsAsLongAsItSays(t *testing.T) {
 			then := model.Decide("k", now+by, charges)
 			for i, l := range p.limits {
 				if !l.Refuses() {
+					if told.Verdicts[i] != (Verdict{Pass: true}) {
+						t.Fatalf("a limit that refuses nobody is told to say %+v", told.Verdicts[i])
+					}
 					told.Verdicts[i] = then.Verdicts[i]
 				}
 			}
