@@ -67,6 +67,10 @@ func (d *Definitions) Hash(name, value string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	value = trimBlanks(value)
+	if header, ok := declared.Source.reader.(*headerSource); ok {
+		value = string(header.append(nil, value))
+	}
 	component := *declared
 	component.Source.reader = given(value)
 	caller, how := component.appendHashed(nil, &Request{}, &d.hash)
@@ -80,7 +84,7 @@ func (d *Definitions) Hash(name, value string) (string, error) {
 type given string
 
 func (v given) read(dst []byte, _ *Request) ([]byte, found) {
-	return append(dst, trimBlanks(string(v))...), text
+	return append(dst, v...), text
 }
 
 // appendHashed appends as append does, "name:hash" also where the value is no secret.

@@ -16,6 +16,7 @@ func exemptDefinitions(key string) *Definitions {
 	}
 	return NewDefinitions([]Component{
 		{Name: "api_key", Source: parsed("header:x-api-key"), Secret: true},
+		{Name: "token", Source: parsed("header:authorization"), Secret: true},
 		{Name: "name", Source: parsed("header:x-name"), Fold: true},
 		{Name: "user_id", Source: parsed("metadata:ns/id")},
 		{Name: "tenant", Source: parsed("path:tenant")},
@@ -71,6 +72,14 @@ func TestHashIsThatOfTheKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, _ := expr.Append(nil, header("x-api-key", "live_AAAAAAAA1").real())
+		expr, err = d.ParseExpr("token")
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _ := expr.Append(nil, header("authorization", "bearer AbC").real())
+		if got, err := d.Hash("token", " Bearer  AbC"); got != string(token) || err != nil {
+			t.Errorf("key %q: %s, %v, want %s", key, got, err, token)
+		}
 		if got, err := d.Hash("api_key", "live_AAAAAAAA1"); got != string(want) || err != nil {
 			t.Errorf("key %q: %s, %v, want %s", key, got, err, want)
 		}

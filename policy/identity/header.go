@@ -24,7 +24,29 @@ func (s *headerSource) read(dst []byte, r *Request) ([]byte, found) {
 	if !ok {
 		return dst, missing
 	}
-	return append(dst, value...), text
+	return s.append(dst, value), text
+}
+
+// append appends a value in one form. Credentials have many: the letter case of
+// the scheme does not count, nor how many blanks follow it (RFC 9110, section 11.4).
+func (s *headerSource) append(dst []byte, value string) []byte {
+	if s.name != "authorization" && s.name != "proxy-authorization" {
+		return append(dst, value...)
+	}
+	end := strings.IndexAny(value, " \t")
+	if end < 0 {
+		end = len(value)
+	}
+	for _, c := range []byte(value[:end]) {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	if rest := trimBlanks(value[end:]); rest != "" {
+		dst = append(append(dst, ' '), rest...)
+	}
+	return dst
 }
 
 // onlyLine gives the value of a header that occurs once, without the blanks
