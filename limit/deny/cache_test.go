@@ -102,6 +102,25 @@ func TestARefusalIsBoundToItsQuestion(t *testing.T) {
 	}
 }
 
+func TestASuspectWaitsAsLongAsItWasTold(t *testing.T) {
+	c := New(4, time.Minute)
+	key := []byte("k")
+	c.Suspect(key, 10*time.Second, time.Second)
+	if got := c.Waits(key, 4*time.Second); got != 7*time.Second {
+		t.Errorf("waits %v, want 7s", got)
+	}
+	if got := c.Waits(key, 12*time.Second); got != 0 {
+		t.Errorf("waits %v when it is over", got)
+	}
+	c.Suspect(key, limit.Never, 20*time.Second)
+	if got := c.Waits(key, 21*time.Second); got != limit.Never {
+		t.Errorf("waits %v, want for ever", got)
+	}
+	if c.Passed(key, 22*time.Second); c.Waits(key, 22*time.Second) != 0 || c.Waits([]byte("another"), 0) != 0 {
+		t.Error("who passed, or is not known, waits")
+	}
+}
+
 func TestTheMostSuspectIsWhoIsRefusedAllTheTime(t *testing.T) {
 	culprit, victim := []byte("culprit"), []byte("victim")
 	c := New(10, 30*sec)

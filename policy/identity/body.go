@@ -31,7 +31,10 @@ func (s *bodySource) read(dst []byte, r *Request) ([]byte, found) {
 	noted := r.Noted
 	r.Noted = 0
 	dst, what := s.readBody(dst, r)
-	if what == missing && r.Noted != 0 {
+	switch {
+	case what == unread:
+		r.Noted |= BodyUnread
+	case what == missing && r.Noted != 0:
 		what = unread
 	}
 	r.Noted |= noted

@@ -78,10 +78,17 @@ func (c *Component) append(dst []byte, r *Request, hash *hasher) ([]byte, presen
 	dst = append(dst, ':')
 	start := len(dst)
 	dst, what := c.Source.reader.read(dst, r)
-	switch {
-	case what == unread:
+	if what == number && c.Fold { // an upstream may make a text of the body's
+		what = missing
+		if c.Source.needsBody() {
+			what = unread
+			r.Noted |= BodyUnread
+		}
+	}
+	switch what {
+	case unread:
 		return append(dst[:start], unreadValue...), asUnread
-	case what == missing, what == number && c.Fold:
+	case missing:
 		return dst, absent
 	}
 	if c.Fold {

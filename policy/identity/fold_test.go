@@ -37,11 +37,19 @@ func TestG06_SpellingsOfOneNameShareABucket(t *testing.T) {
 
 func TestG06_WhatIsNoNameFallsToTheNextIdentity(t *testing.T) {
 	e := foldedName(t)
-	for _, value := range []string{
-		`""`, `"  "`, `"\t\u00a0\n"`, `"\u0000"`, `"\ufeff"`, `"\u3000"`, `null`, `7`, `-7`, `7.5`, `true`, `false`,
-		`["alice"]`, `{"name":"alice"}`, `[]`, `{}`,
-	} {
+	for _, value := range []string{`""`, `"  "`, `"\t\u00a0\n"`, `"\u0000"`, `"\ufeff"`, `"\u3000"`, `null`} {
 		if got, want := resolve(e, jsonBody(`{"username":`+value+`}`)), (resolved{"ip:192.0.2.1", "ip", 0}); got != want {
+			t.Errorf("%s: got %+v, want %+v", value, got, want)
+		}
+	}
+	// An upstream may make a name of these all the same, so without a next identity they do not free the caller.
+	d := NewDefinitions([]Component{{Name: "username", Source: source(t, "body:username"), Fold: true}}, noHops, nil)
+	for _, value := range []string{`7`, `-7`, `7.5`, `true`, `false`, `["alice"]`, `{"name":"alice"}`, `[]`, `{}`} {
+		r := jsonBody(`{"username":` + value + `}`)
+		if got, want := resolve(e, r), (resolved{"ip:192.0.2.1", "ip", BodyUnread}); got != want {
+			t.Errorf("%s: got %+v, want %+v", value, got, want)
+		}
+		if got, want := resolve(expr(t, d, "username"), r), (resolved{"username:#unread", "username", BodyUnread}); got != want {
 			t.Errorf("%s: got %+v, want %+v", value, got, want)
 		}
 	}

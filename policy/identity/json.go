@@ -10,6 +10,7 @@ const (
 	jsonInvalid   jsonResult = iota
 	jsonMissing              // valid, but there is nothing at the path
 	jsonAmbiguous            // valid, but a key on the path occurs twice
+	jsonNested               // valid, and there is an object or a list at the path
 	jsonFound
 )
 
@@ -28,6 +29,8 @@ func lookupJSON(text []byte, path [][]byte) (value []byte, result jsonResult) {
 	switch {
 	case w.ambiguous:
 		return nil, jsonAmbiguous
+	case w.nested:
+		return nil, jsonNested
 	case w.value == nil:
 		return nil, jsonMissing
 	}
@@ -45,6 +48,7 @@ type jsonWalk struct {
 	seen      uint64 // which elements of path have occurred
 	next      jsonRole
 	value     []byte
+	nested    bool // in the place of a value
 	ambiguous bool
 }
 
@@ -125,6 +129,7 @@ func (w *jsonWalk) open(object bool, role jsonRole) jsonState {
 	if w.depth == maxDepth {
 		return broken
 	}
+	w.nested = w.nested || role == roleTarget
 	w.at++
 	w.depth++
 	word, bit := w.depth/64, uint64(1)<<(w.depth%64)

@@ -30,9 +30,9 @@ func parseJSONPath(text string) ([][]byte, error) {
 	return path, nil
 }
 
-// appendJSONField appends the string or the integer at a path. Anything else
-// there is missing: an object, a list, a truth value or a fraction names
-// nobody. The last result is false if the text is not valid JSON.
+// appendJSONField appends the string or the integer at a path. Anything else there
+// but null is unread: upstreams make a name of ["alice"], and 7 of 7.0. The last
+// result is false if the text is not valid JSON.
 //
 // doc may lie in dst's own memory behind its end.
 func appendJSONField(dst, doc []byte, path [][]byte, r *Request) ([]byte, found, bool) {
@@ -44,6 +44,8 @@ func appendJSONField(dst, doc []byte, path [][]byte, r *Request) ([]byte, found,
 		return appendUnescaped(dst, value[1:len(value)-1]), text, true
 	case result == jsonFound && isInteger(value):
 		return append(dst, value...), number, true
+	case result == jsonNested, result == jsonFound && value[0] != 'n':
+		return dst, unread, true
 	}
 	return dst, missing, result != jsonInvalid
 }

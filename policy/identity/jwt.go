@@ -38,6 +38,9 @@ func (s *jwtSource) read(dst []byte, r *Request) ([]byte, found) {
 		return dst[:start], missing
 	}
 	dst, what, _ := appendJSONField(dst[:start], dst[start:], s.path, r)
+	if what == unread {
+		what = missing
+	}
 	return dst, what
 }
 

@@ -117,7 +117,7 @@ func (c *Component) absence(r *Request) string {
 	case own.Noted.Has(Ambiguous):
 		return "it occurs more than once, and upstreams differ in which one they read"
 	case own.Noted.Has(BodyUnread):
-		return "the body cannot be read for certain: it is cut off, compressed, of another type or not valid"
+		return "the body cannot be read for certain: it is cut off, compressed, of another type or charset, not valid, or the field is neither text nor an integer"
 	case what == number && c.Fold:
 		return "it is a number, and only a text can be folded"
 	case what != missing && len(bytes.TrimSpace(value)) == 0:
