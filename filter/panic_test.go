@@ -153,6 +153,45 @@ func TestG33_APanicBeforeTheRouteIsKnown(t *testing.T) {
 	}
 }
 
+// A route that only Envoy's own metadata declares is closed as well, once it was seen.
+func TestG33_APanicBeforeTheRouteIsKnownWhereMetadataIsClosed(t *testing.T) {
+	r := onInjected(t, allow, `{"default": {"identity": "ip", "limit": 5, "window": "1m"}}`)
+	closed := metadata(t, map[string]string{"routelimit": `{"route": "GET /a", "identity": "ip", "limit": 5, "window": "1m", "on_error": "closed"}`})
+	for i, want := range []string{"passed", "503"} {
+		s := r.plugin.NewStream()
+		panicsAt(s, "route")
+		s.SendHeaders(hosttest.RequestHeaders("GET", "h", "/a"), true)
+		r.want(want, s, i)
+		r.want("passed", r.on(closed, "/a"))
+	}
+	r.wantPanics(2)
+}
+
+// A request that is found to have no route passes, whatever other routes are.
+func TestG33_APanicWhereThereIsNoRoute(t *testing.T) {
+	r := onInjected(t, allow, openAndClosed)
+	s := r.plugin.NewStream()
+	panicsAt(s, "headers")
+	s.SendHeaders(hosttest.RequestHeaders("GET", "h", "/none"), true)
+	r.want("passed", s)
+	r.wantPanics(1)
+}
+
+// A request that could not be made known may be of any plugin of the VM: a closed
+// one outranks the others.
+func TestG33_APanicBeforeTheRequestIsKnown(t *testing.T) {
+	r := onInjected(t, allow, `{"default": {"identity": "ip", "limit": 5, "window": "1m"}}`)
+	for range 20 {
+		r.configure(`{"default": {"identity": "ip", "limit": 5, "window": "1m"}}`)
+	}
+	r.configure(openAndClosed)
+	r.plugin.SetProperty([]byte("context"), "inject")
+	s := r.plugin.NewStream()
+	panicsAt(s, "context")
+	s.SendHeaders(hosttest.RequestHeaders("GET", "h", "/a"), true)
+	r.wantUnavailable(s, "panic")
+}
+
 // A panic in the end of a body's time, where asking fails.
 func TestARecoveredPanicAtTheEndOfABodysTime(t *testing.T) {
 	for path, want := range map[string]string{"/open": "passed", "/closed": "503"} {
