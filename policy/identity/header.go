@@ -27,24 +27,41 @@ func (s *headerSource) read(dst []byte, r *Request) ([]byte, found) {
 	return s.append(dst, value), text
 }
 
-// append appends a value in one form. Credentials have many: the letter case of
-// the scheme does not count, nor how many blanks follow it (RFC 9110, section 11.4).
+// append appends a value in one form, where it has many. The letter case of a
+// host does not count, nor do its port and a final dot, as for routes; nor that of
+// a scheme of credentials, or how many blanks follow it (RFC 9110, section 11.4).
 func (s *headerSource) append(dst []byte, value string) []byte {
-	if s.name != "authorization" && s.name != "proxy-authorization" {
-		return append(dst, value...)
+	switch s.name {
+	case ":authority":
+		if port := strings.LastIndexByte(value, ':'); port > strings.LastIndexByte(value, ']') {
+			value = value[:port]
+		}
+		return appendLower(dst, strings.TrimSuffix(value, "."))
+	case "authorization", "proxy-authorization":
+		return appendCredentials(dst, value)
 	}
+	return append(dst, value...)
+}
+
+func appendCredentials(dst []byte, value string) []byte {
 	end := strings.IndexAny(value, " \t")
 	if end < 0 {
 		end = len(value)
 	}
-	for _, c := range []byte(value[:end]) {
+	dst = appendLower(dst, value[:end])
+	if rest := trimBlanks(value[end:]); rest != "" {
+		dst = append(append(dst, ' '), rest...)
+	}
+	return dst
+}
+
+// appendLower appends s with its ASCII letters in lower case.
+func appendLower(dst []byte, s string) []byte {
+	for _, c := range []byte(s) {
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
 		dst = append(dst, c)
-	}
-	if rest := trimBlanks(value[end:]); rest != "" {
-		dst = append(append(dst, ' '), rest...)
 	}
 	return dst
 }
