@@ -13,6 +13,28 @@ import (
 	hosttest "routelimit/host-test"
 )
 
+// A refund whose stream has closed meanwhile opens the next one by itself, and does
+// not wait for another request.
+func TestARefundNeedsNoOtherRequestToBeSent(t *testing.T) {
+	r := onScript(t, allow, countFailures)
+	s := r.get("/a", "x-user", "u")
+	r.want("passed", s)
+	if err := r.script.CloseAll(13, ""); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(100 * ms)
+	if r.plugin.TickPeriod() != 0 {
+		t.Fatal("the tick goes on")
+	}
+	respond(s, "200")
+	r.advance(10 * ms)
+	commands := r.script.Commands()
+	if last := commands[len(commands)-1]; !isRefund(last) {
+		t.Errorf("of %d commands the last is no refund", len(commands))
+	}
+	r.wantCounter(1, r.counter("routelimit_refunds_total", "outcome", "made"), "refunds")
+}
+
 // One user sends 20 at once, over his own limit, while others ask.
 func TestG21_AFloodOfOneUserSpendsNothingOfTheOthers(t *testing.T) {
 	r := onRedis(t, pairAndAccount("open", "1", "10"))
