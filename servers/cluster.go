@@ -31,7 +31,7 @@ type Cluster struct {
 }
 
 // clusterStartTime bounds the forming of a cluster if the caller's context does not.
-const clusterStartTime = 60 * time.Second
+const clusterStartTime = 2 * time.Minute
 
 // StartCluster runs the nodes, deals the slots evenly, and returns when every node calls the cluster whole and every
 // replica follows its primary: from then on the death of one primary ends in a failover.

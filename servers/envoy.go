@@ -33,8 +33,9 @@ type Envoy struct {
 	client *http.Client
 }
 
-// envoyStartTime bounds the wait for /ready if the caller's context does not: a module is compiled on the way.
-const envoyStartTime = 60 * time.Second
+// envoyStartTime bounds the wait for /ready if the caller's context does not: a module is compiled on the way,
+// which takes three seconds of a processor for each role, and most of a minute where twenty others want it.
+const envoyStartTime = 3 * time.Minute
 
 // envoyGrace is what Envoy gets to end by itself, with its access logs written.
 const envoyGrace = 2 * time.Second
