@@ -323,18 +323,23 @@ func TestAKeyThatRefusesNobodyIsNotAskedInTheOthersPlace(t *testing.T) {
 // A suspect whose node is dead does not keep the others' nodes from deciding. Only a
 // closed route, which answers 503 whatever they say, asks no more.
 func TestASuspectWithoutAnAnswerLeavesTheOthersToDecide(t *testing.T) {
-	for onError, c := range map[string]struct {
-		fate     string
-		commands int
-	}{"open": {"429", 2}, "local": {"429", 2}, "closed": {"503", 1}} {
-		t.Run(onError, func(t *testing.T) {
-			r := onScript(t, func(c [][]byte) []byte { return verdict(c, keyOf(c) != userKey) }, pairAndAccount(onError, "5", "5"))
+	const dead, unsupported = "-upstream failure\r\n", "-ERR unknown command 'EVALSHA'\r\n"
+	for name, c := range map[string]struct {
+		onError, reply string
+		fate           string
+		commands       int
+	}{
+		"open": {"open", dead, "429", 2}, "local": {"local", dead, "429", 2}, "closed": {"closed", dead, "503", 1},
+		"open, and a server that cannot decide": {"open", unsupported, "503", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := onScript(t, func(c [][]byte) []byte { return verdict(c, keyOf(c) != userKey) }, pairAndAccount(c.onError, "5", "5"))
 			r.want("429", r.get("/a", "x-user", "u"))
-			r.script.Reply = func(c [][]byte) []byte {
-				if keyOf(c) == userKey {
-					return []byte("-upstream failure\r\n")
+			r.script.Reply = func(command [][]byte) []byte {
+				if keyOf(command) == userKey {
+					return []byte(c.reply)
 				}
-				return refuse(c)
+				return refuse(command)
 			}
 			before := len(r.script.Commands())
 			r.want(c.fate, r.get("/a", "x-user", "u"))
