@@ -14,8 +14,9 @@ const maxFold = 1024
 
 // fold brings dst[start:] into the one form of a name that people type: blanks
 // around it are cut, characters that nobody sees dropped, compatibility forms
-// replaced (Unicode's NFKC: full-width letters, ligatures, composed accents) and
-// letter case removed. Bytes that are not UTF-8 stay as they are.
+// replaced (Unicode's NFKC: full-width letters, ligatures), marks over and under
+// letters taken off, and letter case removed. Bytes that are not UTF-8 stay as
+// they are.
 func fold(dst []byte, start int) []byte {
 	value := trimSpace(dropUnseen(dst[start:]))
 	if len(value) > maxFold {
@@ -30,8 +31,8 @@ func fold(dst []byte, start int) []byte {
 		return append(dst[:start], value...)
 	}
 	// Removing case can leave a text that is no longer normal.
-	normal := norm.NFKC.Bytes(value)
-	caseless := appendCaseless(make([]byte, 0, len(normal)+8), normal)
+	bare := dropMarks(norm.NFKD.Bytes(value))
+	caseless := appendCaseless(make([]byte, 0, len(bare)+8), bare)
 	return append(dst[:start], trimSpace(norm.NFKC.Bytes(caseless))...)
 }
 
@@ -52,6 +53,20 @@ func dropUnseen(b []byte) []byte {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
 		if !isUnseen(r) {
+			kept = append(kept, b[i:i+size]...)
+		}
+		i += size
+	}
+	return kept
+}
+
+// dropMarks takes out, in place, the marks of a decomposed text. Databases whose
+// collation ignores accents find "alice" by it with any number of them.
+func dropMarks(b []byte) []byte {
+	kept := b[:0]
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if !unicode.Is(unicode.Mn, r) {
 			kept = append(kept, b[i:i+size]...)
 		}
 		i += size
@@ -91,11 +106,13 @@ func appendCaseless(dst, src []byte) []byte {
 
 // caseless gives one letter for all that differ by case alone: the lower-case
 // form of the first one (Unicode's simple case folding, so that also the three
-// sigmas are one).
+// sigmas are one). The first that is no mark: U+0345 is an iota, too.
 func caseless(r rune) rune {
 	first := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		first = min(first, next)
+		if next < first && !unicode.Is(unicode.Mn, next) {
+			first = next
+		}
 	}
 	return unicode.ToLower(first)
 }
