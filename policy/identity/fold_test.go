@@ -22,7 +22,7 @@ func TestG06_SpellingsOfOneNameShareABucket(t *testing.T) {
 		{`"ﬁsh"`, `"fish"`, `"FISH"`},
 		{`"alice"`, `"al\u200bice"`, `"a\u00adlice"`, `"\u0001al\u0000ice"`, `"alice\ufe0f"`, `"a\u2060\ufeff\u034flice"`, `"` + strings.Repeat(`\u200b`, maxFold) + `alice"`},
 		{`"alice"`, `"alicé"`, `"a\u0301\u0301\u0301lice"`, `"ÀLÌCË"`}, // MySQL's default collation
-		{`"\ud835\udc9c\u0041"`, `"aa"`}, // mathematical script A
+		{`"\ud835\udc9c\u0041"`, `"aa"`},                               // mathematical script A
 	} {
 		want := keyOf(e, jsonBody(`{"username":`+group[0]+`}`))
 		if want == "ip:192.0.2.1" {
