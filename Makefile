@@ -33,6 +33,16 @@ test-matrix: build
 test-servers: build
 	$(GO) test -timeout 30m -count 1 -v ./integration/counting -all
 
+## chaos: five minutes of faults under load, in an order by chance; SEED= and FOR= choose another one and another time
+.PHONY: chaos
+chaos: build
+	$(GO) test -timeout 2h -count 1 -v ./integration/chaos -seed $(or $(SEED),0) -for $(or $(FOR),5m)
+
+## soak: ten minutes of requests of a million callers and more, with Envoy's memory over time
+.PHONY: soak
+soak: build
+	$(GO) test -timeout 2h -count 1 -v ./integration/soak -callers 1000000 -for $(or $(FOR),10m)
+
 ## build: the module and the program, into build/
 .PHONY: build
 build: wasm $(PROGRAM)
