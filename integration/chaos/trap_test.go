@@ -29,7 +29,7 @@ func trapAt(t *testing.T, place string) {
 		}
 		return nil
 	})
-	created := c.stat(0, "wasm.envoy.wasm.runtime.v8.created")
+	reloaded := c.stat(0, "wasm.routelimit_injected.vm_reload_success")
 	opened := c.stat(0, "wasmcustom.routelimit_link_opened_total")
 
 	// Requests of both workers wait.
@@ -66,29 +66,42 @@ func trapAt(t *testing.T, place string) {
 	if err := rig.single.Resume(); err != nil {
 		t.Fatal(err)
 	}
+	// Each on a connection of its own, so that it may come to either worker.
+	c.load.clients[0] = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerTime}
 	began := time.Now()
-	var back *sample
+	refused := map[string]int{}
 	eventually(t, "both workers decide again", func() error {
-		for range 8 {
-			if back = c.load.ask(t.Context(), 0, who, nil); !back.decided {
-				return fmt.Errorf("%v", back)
+		for range 16 {
+			s := c.load.ask(t.Context(), 0, who, nil)
+			if !s.decided {
+				refused[fmt.Sprint(s.status, " ", s.body, " ", s.err)]++
+				return fmt.Errorf("%v", s)
 			}
 		}
 		return nil
 	})
-	t.Logf("decided again %v after Redis answered; VMs made %d, streams opened %d", time.Since(began),
-		c.stat(0, "wasm.envoy.wasm.runtime.v8.created")-created, c.stat(0, "wasmcustom.routelimit_link_opened_total")-opened)
+	t.Logf("both workers decide again %v after Redis answered, meanwhile %v; streams opened %d", time.Since(began).Round(time.Millisecond),
+		refused, c.stat(0, "wasmcustom.routelimit_link_opened_total")-opened)
 	wait.Wait()
 	became := map[string]int{}
+	decided := 0
 	for _, s := range answers {
-		became[fmt.Sprint(s.status, " ", s.body, " decided ", s.decided)]++
-		if s.err != nil || s.took() > idleTimeout+10*time.Second {
+		became[fmt.Sprintf("%d %q, decided %v", s.status, s.body, s.decided)]++
+		switch {
+		case s.decided:
+			decided++
+		case s.err != nil || s.status != http.StatusServiceUnavailable || s.took() > idleTimeout+margin:
 			t.Errorf("who waited: %v", s)
 		}
 	}
-	t.Logf("who trapped: %v", trapped)
-	t.Logf("those who waited: %v", became)
-	if trapped.status == http.StatusOK {
-		t.Errorf("the request that trapped passed: %v", trapped)
+	t.Logf("who trapped: %v; those who waited: %v", trapped, became)
+	if trapped.err != nil || trapped.status != http.StatusServiceUnavailable || trapped.took() > idleTimeout+margin {
+		t.Errorf("who trapped: %v", trapped)
+	}
+	if decided == 0 || decided == waiting {
+		t.Errorf("%d of %d who waited were decided, want those of one worker", decided, waiting)
+	}
+	if n := c.stat(0, "wasm.routelimit_injected.vm_reload_success") - reloaded; n != 1 {
+		t.Errorf("%d VMs were loaded again, want the one that trapped", n)
 	}
 }

@@ -31,7 +31,7 @@ const workers = 3
 const (
 	requestsEach = 3
 	policy       = `{
-		"redis": {"timeout": "20s"},
+		"redis": {"timeout": "10s"},
 		"identities": {"caller": {"from": "header:x-caller"}},
 		"routes": {
 			"GET /one": {"identity": "caller", "limit": 1, "window": "24h", "algorithm": "fixed_window", "on_error": "closed"},
@@ -65,7 +65,7 @@ func startEnvoy(t *testing.T, redis *servers.Redis) *servers.Envoy {
 		}
 	}
 	// On a busy machine nothing may go undecided: then it would not be half that is refused.
-	raw := strings.Replace(string(c.Bytes()), `"0.025s"`, `"15s"`, -1)
+	raw := strings.Replace(string(c.Bytes()), `"0.025s"`, `"8s"`, -1)
 	return servertest.StartEnvoy(t, servers.EnvoyOptions{Config: []byte(raw), WorkDir: "../..", Concurrency: workers,
 		Binary: servertest.Envoy(t, os.Getenv("ENVOY_VERSION")), LogLevel: "error"})
 }
