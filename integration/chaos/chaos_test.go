@@ -167,14 +167,17 @@ func (c *chaos) wait(d time.Duration) {
 // route, and on the Cluster's, beside them, closed ones whose keys are on each of the primaries.
 func (c *chaos) newPhase(name string) *phase {
 	p := &phase{name: name}
-	for _, listener := range []string{single, sharded} {
+	for _, listener := range []string{single, direct, sharded} {
+		caller := name + "-" + listener
 		for _, algorithm := range limit.AlgorithmNames() {
-			p.subjects = append(p.subjects, subject{listener: listener, path: "/closed/" + algorithm, algorithm: algorithm, caller: name})
+			p.subjects = append(p.subjects, subject{listener: listener, path: "/closed/" + algorithm, algorithm: algorithm, caller: caller})
 		}
 		p.subjects = append(p.subjects,
-			subject{listener: listener, path: "/open", algorithm: "fixed_window", caller: name},
-			subject{listener: listener, path: "/local", algorithm: "sliding_log", caller: name},
-			subject{listener: listener, path: "/calm", caller: name})
+			subject{listener: listener, path: "/open", algorithm: "fixed_window", caller: caller},
+			subject{listener: listener, path: "/calm", caller: caller})
+		for range 4 { // more often than all workers together let pass by themselves
+			p.subjects = append(p.subjects, subject{listener: listener, path: "/local", algorithm: "sliding_log", caller: caller})
+		}
 	}
 	p.subjects = append(p.subjects, c.onEachPrimary(name)...)
 	return p
@@ -205,7 +208,7 @@ func (c *chaos) checkEnvoys() {
 	c.t.Helper()
 	for i, e := range rig.envoys {
 		eventually(c.t, "all requests are over", func() error {
-			stats, err := e.Stats(c.t.Context(), `^http\.(single|sharded|injected)\.downstream_rq_active$`)
+			stats, err := e.Stats(c.t.Context(), `^http\.(single|direct|sharded|injected)\.downstream_rq_active$`)
 			for name, n := range stats {
 				if n != 0 {
 					return fmt.Errorf("envoy %d: %s is %d", i, name, n)

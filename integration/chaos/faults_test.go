@@ -18,11 +18,11 @@ import (
 var faults = []fault{
 	{name: "freeze", do: freeze},
 	{name: "hiccups", do: hiccups},
-	{name: "kill", do: kill, losses: map[string]int{single: 1}},
+	{name: "kill", do: kill, losses: map[string]int{single: 1, direct: 1}},
 	{name: "freeze-primary", do: freezePrimary},
 	{name: "handover", do: handover},
 	{name: "kill-primary", do: killPrimary, losses: map[string]int{sharded: 1}, slow: true},
-	{name: "evict", do: evict, losses: map[string]int{single: -1}},
+	{name: "evict", do: evict, losses: map[string]int{single: -1, direct: -1}},
 	{name: "oom", do: outOfMemory},
 	{name: "cut", do: cut},
 	{name: "pause", do: pause},
@@ -285,13 +285,13 @@ func cut(c *chaos) error {
 	if err != nil {
 		return err
 	}
-	for range 15 {
+	for range 60 {
 		for _, r := range clients {
 			if err := killClients(c.t.Context(), r); err != nil {
 				return err
 			}
 		}
-		c.wait(c.between(5, 60))
+		c.wait(c.between(0, 15))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type tree = map[string]any
 // and a link that waits for Redis for seconds.
 const (
 	single   = "single"
+	direct   = "direct" // the same Redis, without redis_proxy
 	sharded  = "sharded"
 	injected = "injected"
 )
@@ -109,6 +110,7 @@ func makeFiles(upstream, module string) (f files, err error) {
 	c.SetAdmin("127.0.0.1", 0)
 	err = errors.Join(c.SetUpstream(upstream), c.SetListener(bootstrap.PublicListener, "127.0.0.1", 0),
 		c.SetRedis(rig.single.Addr()), addPlace(c, single, "", timeout.String()), addPlace(c, injected, module, "10s"),
+		addPlace(c, direct, "", timeout.String()),
 		c.SetRedisCluster(rig.nodes.Addrs()[:2]...), addPlace(c, sharded, "", timeout.String()))
 	if err != nil {
 		return f, err
@@ -152,6 +154,13 @@ func addPlace(c *bootstrap.Config, name, module, timeout string) error {
 	for _, p := range bootstrap.PluginsIn(l) {
 		p.SetConfiguration(string(raw))
 	}
+	if name == direct {
+		gateway, err := c.Listener(name + "_routelimit_gateway")
+		if err != nil {
+			return err
+		}
+		leadTo(gateway, link.Store)
+	}
 	if module != "" {
 		link.Proxy["op_timeout"] = "8s"
 		manager["stream_idle_timeout"] = idleTimeout.String()
@@ -168,6 +177,15 @@ func addPlace(c *bootstrap.Config, name, module, timeout string) error {
 func managerOf(listener tree) tree {
 	chain := listener["filter_chains"].([]any)[0].(tree)
 	return chain["filters"].([]any)[0].(tree)["typed_config"].(tree)
+}
+
+// leadTo gives the routes of a listener another cluster.
+func leadTo(listener tree, cluster string) {
+	for _, host := range managerOf(listener)["route_config"].(tree)["virtual_hosts"].([]any) {
+		for _, route := range host.(tree)["routes"].([]any) {
+			route.(tree)["route"].(tree)["cluster"] = cluster
+		}
+	}
 }
 
 // configOf is the plugin configuration in a connection manager.

@@ -64,7 +64,7 @@ type phase struct {
 }
 
 // everySubject is how often each subject is asked for.
-const everySubject = 66 * time.Millisecond
+const everySubject = 80 * time.Millisecond
 
 func startLoad(t *testing.T, first *phase) *load {
 	l := &load{stop: make(chan struct{}), phase: first}
@@ -77,7 +77,7 @@ func startLoad(t *testing.T, first *phase) *load {
 func (l *load) connect(t *testing.T) {
 	for i, e := range rig.envoys {
 		l.urls[i] = map[string]string{}
-		for _, name := range []string{single, sharded, injected} {
+		for _, name := range []string{single, direct, sharded, injected} {
 			l.urls[i][name] = "http://" + servertest.Address(t, e, name)
 		}
 		transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
