@@ -57,7 +57,7 @@ func buildInjected(ctx context.Context) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, "injected.wasm")
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "inject", "-overlay", overlay, "-trimpath", "-ldflags=-s -w",
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "inject", "-overlay", overlay, "-ldflags=-s -w",
 		"-buildmode=c-shared", "-o", path, "./filter")
 	build.Dir = "../.."
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
