@@ -23,13 +23,12 @@ type fault struct {
 
 // chaos is a run of faults.
 type chaos struct {
-	t        *testing.T
-	random   *rand.Rand
-	load     *load
-	phase    *phase
-	began    time.Time
-	timeline []string
-	panics   [len(rig.envoys)]int64 // that were injected
+	t      *testing.T
+	random *rand.Rand
+	load   *load
+	phase  *phase
+	began  time.Time
+	panics [len(rig.envoys)]int64 // that were injected
 }
 
 // recoverTime is within what time all limits must work again after a fault.
@@ -55,13 +54,13 @@ func TestChaos(t *testing.T) {
 				break
 			}
 			if !c.run(f, fmt.Sprintf("%d-%d-%s", round, i+1, f.name)) {
-				t.Fatalf("seed %d, fault %s\n%s", seed, f.name, strings.Join(c.timeline, "\n"))
+				t.Fatalf("seed %d, fault %s", seed, f.name)
 			}
 		}
 	}
 	c.load.end()
 	c.checkEnvoys()
-	t.Logf("%d requests\n%s", c.load.number.Load(), strings.Join(c.timeline, "\n"))
+	t.Logf("%d requests", c.load.number.Load())
 }
 
 func choose() []fault {
@@ -145,10 +144,9 @@ func (p *phase) String() string {
 	return fmt.Sprintf("%d requests: %v, the longest %v", len(p.samples), became, longest.Round(time.Millisecond))
 }
 
-// note adds a line to the timeline.
+// note adds a line to the timeline, which is the test's log.
 func (c *chaos) note(format string, args ...any) {
-	line := fmt.Sprintf("%8.3f  ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, args...)
-	c.timeline = append(c.timeline, line)
+	c.t.Logf("%8.3f  "+format, append([]any{time.Since(c.began).Seconds()}, args...)...)
 }
 
 // between is a random time, in milliseconds.
