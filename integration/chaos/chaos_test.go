@@ -146,6 +146,7 @@ func (p *phase) String() string {
 
 // note adds a line to the timeline, which is the test's log.
 func (c *chaos) note(format string, args ...any) {
+	c.t.Helper()
 	c.t.Logf("%8.3f  "+format, append([]any{time.Since(c.began).Seconds()}, args...)...)
 }
 

@@ -18,7 +18,7 @@ const (
 	// hides in it, half of the answers that go without Redis must come within the smaller one.
 	margin     = 3 * time.Second
 	mostMargin = 200 * time.Millisecond
-	aFew       = 20 // fewer answers may all have come in the machine's worst moment
+	aFew       = 20               // fewer answers may all have come in the machine's worst moment
 	answerTime = 30 * time.Second // after which there is none
 
 	closedLimit = 5  // a second

@@ -18,10 +18,17 @@ func (c *chaos) dial(envoy int) (net.Conn, error) {
 	return net.DialTimeout("tcp", strings.TrimPrefix(c.load.urls[envoy][single], "http://"), answerTime)
 }
 
-// vanish leaves at every stage of a request: in its head, after it, in the body, after that, and in the answer.
+// vanish leaves at every stage of a request: in its head, after it, in the body, after that, and in the answer; for a while
+// Redis is frozen, so that some leave while it is asked.
 func vanish(c *chaos) error {
 	var wrong []error
 	var numbers []string
+	frozen := make(chan error, 1)
+	begin, lasts := c.between(50, 150), c.between(100, 200)
+	go func() {
+		c.wait(begin)
+		frozen <- c.frozen(rig.single, lasts)
+	}()
 	for i := range 120 {
 		number := strconv.FormatInt(c.load.number.Add(1), 10)
 		numbers = append(numbers, number)
@@ -45,6 +52,7 @@ func vanish(c *chaos) error {
 		}
 		wrong = append(wrong, err, conn.Close())
 	}
+	wrong = append(wrong, <-frozen)
 	c.wait(2 * timeout)
 	for _, number := range numbers {
 		if times, _ := rig.upstream.saw(number); times > 1 {
