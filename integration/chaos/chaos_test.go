@@ -18,7 +18,9 @@ type fault struct {
 	do func(*chaos) error
 	// losses are how often each listener's Redis may lose counts by it; less than 0: at any time.
 	losses map[string]int
-	slow   bool
+	// redials: it closes connections of clients.
+	redials bool
+	slow    bool // not in a short run
 }
 
 // chaos is a run of faults.
@@ -97,7 +99,7 @@ func (c *chaos) run(f fault, name string) (ok bool) {
 	c.phase = c.newPhase(name + "-after")
 	c.load.enter(c.phase)
 	harmed.open.Wait()
-	wrong := harmed.check(f.losses)
+	wrong := harmed.check(f)
 	c.note("%s", harmed)
 	for i, err := range wrong {
 		if c.note("%v", err); i == 20 {

@@ -17,7 +17,7 @@ const (
 	// this program and a compiler beside them, each may have to wait for a second or two to run at all. So that nothing
 	// hides in it, half of the answers that go without Redis must come within the smaller one.
 	margin     = 3 * time.Second
-	mostMargin = 200 * time.Millisecond
+	mostMargin = 500 * time.Millisecond
 	aFew       = 20               // fewer answers may all have come in the machine's worst moment
 	answerTime = 30 * time.Second // after which there is none
 
@@ -28,9 +28,8 @@ const (
 	unavailable = `{"error":"rate_limiter_unavailable"}`
 )
 
-// check says what is wrong with a phase. All its requests are over. losses are how often a listener's Redis may have lost
-// what it had counted; less than 0: at any time.
-func (p *phase) check(losses map[string]int) []error {
+// check says what is wrong with a phase in which there was a fault. All its requests are over.
+func (p *phase) check(f fault) []error {
 	var wrong []error
 	note := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	by := map[subject][]*sample{}
@@ -43,6 +42,9 @@ func (p *phase) check(losses map[string]int) []error {
 		if err := s.check(); err != nil {
 			note("%v: %w", s, err)
 		}
+		if s.retries > 0 && !f.redials {
+			note("%v: its connection was closed", s)
+		}
 	}
 	for listener, took := range waited {
 		slices.Sort(took)
@@ -51,7 +53,7 @@ func (p *phase) check(losses map[string]int) []error {
 		}
 	}
 	for who, samples := range by {
-		if most := losses[who.listener]; most >= 0 && who.algorithm != "" {
+		if most := f.losses[who.listener]; most >= 0 && who.algorithm != "" {
 			if over := overLimit(who, samples); over > most*capacity(who) {
 				note("%s%s: %d admitted over the limit for %s, whose count was lost %d times", who.listener, who.path, over, who.caller, most)
 			}
@@ -66,6 +68,7 @@ func (p *phase) check(losses map[string]int) []error {
 // check says what is wrong with one answer.
 func (s *sample) check() error {
 	times, _ := rig.upstream.saw(s.number)
+	times = max(0, times-s.retries) // what the client sent again may have been seen before, too
 	passed := s.status == http.StatusOK
 	closed := strings.HasPrefix(s.path, "/closed/")
 	switch {
@@ -73,7 +76,7 @@ func (s *sample) check() error {
 		return fmt.Errorf("no answer")
 	case s.took() > timeout+margin:
 		return fmt.Errorf("too late")
-	case passed && times != 1:
+	case passed && times != 1 && s.retries == 0, times > 1:
 		return fmt.Errorf("the upstream saw it %d times", times)
 	case !passed && times != 0:
 		return fmt.Errorf("the upstream saw it %d times, though it was refused", times)

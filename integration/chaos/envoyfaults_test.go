@@ -61,7 +61,8 @@ func removeGateway(c *chaos) error {
 	return c.publish(listenersFile, rig.files.listeners)
 }
 
-// updateListeners gives all listeners another configuration, and the first one again.
+// updateListeners gives all listeners another configuration, and the first one again, and waits until the connections of
+// those that were replaced are drained.
 func updateListeners(c *chaos) error {
 	var other []any
 	for i, l := range rig.files.listeners {
@@ -78,7 +79,15 @@ func updateListeners(c *chaos) error {
 	}
 	err := c.publish(listenersFile, other)
 	c.wait(c.between(100, 600))
-	return errors.Join(err, c.publish(listenersFile, rig.files.listeners))
+	return errors.Join(err, c.publish(listenersFile, rig.files.listeners), c.within(appliedTime, func() error {
+		for i := range rig.envoys {
+			n := c.stat(i, "listener_manager.total_listeners_draining") + c.stat(i, "listener_manager.total_filter_chains_draining")
+			if n != 0 {
+				return fmt.Errorf("envoy %d still drains %d", i, n)
+			}
+		}
+		return nil
+	}))
 }
 
 // updateClusters replaces all clusters of the links, and so cuts these.

@@ -30,7 +30,7 @@ var faults = []fault{
 	{name: "password", do: password},
 	{name: "maxclients", do: maxClients},
 	{name: "gateway", do: removeGateway},
-	{name: "listeners", do: updateListeners},
+	{name: "listeners", do: updateListeners, redials: true},
 	{name: "clusters", do: updateClusters},
 	{name: "panic", do: injectPanics},
 	{name: "vanish", do: vanish},

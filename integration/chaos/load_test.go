@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -32,13 +33,16 @@ type sample struct {
 	decided        bool // it carries our headers: by Redis' word, or that of the deny cache
 	body           string
 	err            error
+	// retries are how often the client found its connection closed and sent the request again. Envoy closes those of a
+	// replaced listener after the drain time, with what is on its way on them.
+	retries int
 }
 
 func (s *sample) took() time.Duration { return s.answered.Sub(s.sent) }
 
 func (s *sample) String() string {
-	return fmt.Sprintf("request %s through envoy %d to %s%s as %s: status %d %q, decided %v, error %v, after %v",
-		s.number, s.envoy, s.listener, s.path, s.caller, s.status, s.body, s.decided, s.err, s.took())
+	return fmt.Sprintf("request %s through envoy %d to %s%s as %s: status %d %q, decided %v, error %v, after %v, sent again %d times",
+		s.number, s.envoy, s.listener, s.path, s.caller, s.status, s.body, s.decided, s.err, s.took(), s.retries)
 }
 
 // load sends requests at a steady rate, whatever becomes of those before.
@@ -140,6 +144,8 @@ func (l *load) ask(ctx context.Context, envoy int, who subject, header map[strin
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
+	s.retries = -1
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { s.retries++ }}))
 	s.sent = time.Now()
 	s.take(l.clients[envoy].Do(req))
 	return s
