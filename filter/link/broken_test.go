@@ -126,9 +126,11 @@ func TestUnparsableBytes_DropTheStreamAndFailAllOnIt(t *testing.T) {
 	}
 }
 
-// Without a close of its own inside the callback, the proxy takes messages on
-// the token for ever and loses them.
-func TestClosed_ClosesTheTokenAndFailsAllOnItOnce(t *testing.T) {
+// The proxy keeps a stream that has ended until it is told. Told inside the callback
+// that reports the end, Envoy 1.36.4 crashed: chaos found it, by updating the
+// gateway's listener while the first answer on a stream was awaited. So the stream is
+// freed before the next one is opened, and not where its end is reported.
+func TestClosed_FreesTheTokenBeforeTheNextOneAndFailsAllOnItOnce(t *testing.T) {
 	r := newRig(t)
 	r.warm()
 	a, b, left, late := r.ask("a"), r.ask("b0", "b1"), r.ask("left"), r.ask("late")
@@ -141,9 +143,24 @@ func TestClosed_ClosesTheTokenAndFailsAllOnItOnce(t *testing.T) {
 	b.expect(t, "half answered", "answer 0 b0", "fail 1 disconnected", "resume")
 	left.expect(t, "who had left")
 	late.expect(t, "not answered", "fail 0 disconnected", "resume")
-	expectTokens(t, "closed", r.host.closed, tokenOf(1))
+	expectTokens(t, "closed", r.host.closed)
 	expectTokens(t, "cancelled", r.host.cancelled)
+	expectTokens(t, "freed", r.host.freed)
 	expect(t, "opens", r.host.opens, 1)
+
+	r.ask("next")
+	expectTokens(t, "freed", r.host.freed, tokenOf(1))
+	expect(t, "opens", r.host.opens, 2)
+}
+
+// A configuration that ends frees what no further stream does.
+func TestStop_FreesAClosedStream(t *testing.T) {
+	r := newRig(t)
+	r.warm()
+	r.close()
+	r.Stop()
+	expectTokens(t, "freed", r.host.freed, tokenOf(1))
+	expectTokens(t, "closed", r.host.closed)
 }
 
 func TestClosed_KeepsWhatWasNotSent_ForTheNextTick(t *testing.T) {

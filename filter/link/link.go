@@ -12,10 +12,10 @@ type Host interface {
 	Open() (token uint32, ok bool)
 	// Send sends one message; that it was sent is not known.
 	Send(token uint32, message []byte)
-	// Close ends our half of a stream: what was sent still arrives. It also frees
-	// one that the other end has closed.
+	// Close ends our half of a stream: what was sent still arrives.
 	Close(token uint32)
-	// Cancel gives up a stream. The host does not call back.
+	// Cancel gives up a stream. The host does not call back. It also frees one that
+	// the other end has closed.
 	Cancel(token uint32)
 	// Now is the time passed since some moment, on a clock that only goes forward.
 	Now() time.Duration
@@ -69,6 +69,7 @@ type Link struct {
 	now      time.Duration // when the last call from outside began
 	token    uint32
 	open     bool
+	ended    uint32        // a stream that the other end closed, not freed yet; 0: none
 	messages int           // sent and not answered whole
 	heardAt  time.Duration // the last reply, or the message that awaits the next
 	decoder  resp.Decoder
@@ -206,6 +207,7 @@ func (l *Link) connect() bool {
 	if l.now < l.backoff.until {
 		return false
 	}
+	l.free()
 	token, ok := l.host.Open()
 	if !ok {
 		l.backoff.failed(l.now, l.MaxDelay)

@@ -75,8 +75,7 @@ func (l *Link) Closed(token uint32) {
 	if !l.open || token != l.token {
 		return // never told to us, or given up before
 	}
-	// Without this the proxy takes further messages on the token and loses them.
-	l.host.Close(token)
+	l.ended = token
 	l.lost(Disconnected)
 }
 
@@ -87,6 +86,17 @@ func (l *Link) Abandon(why Failure) {
 	}
 	l.host.Cancel(l.token)
 	l.lost(why)
+}
+
+// free lets the proxy forget a stream that the other end has closed, which it
+// would keep for as long as the plugin context lives. Not in the callback that
+// reports it: Envoy 1.36.4 crashes where the answer to that stream had not begun.
+// And not after the next one is opened, which may stand in its memory by then.
+func (l *Link) free() {
+	if l.ended != 0 {
+		l.host.Cancel(l.ended)
+		l.ended = 0
+	}
 }
 
 // lost ends the state of a stream. What was not sent yet stays queued: a later

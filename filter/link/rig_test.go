@@ -22,14 +22,16 @@ const ms = time.Millisecond
 type fakeHost struct {
 	t         fatal
 	now       time.Duration
-	noWay     bool // Open fails
-	mute      bool // what is sent goes nowhere, as on a dead stream; nobody says so
-	closing   bool // inside the callback that reports a closed stream
+	noWay     bool   // Open fails
+	mute      bool   // what is sent goes nowhere, as on a dead stream; nobody says so
+	closing   bool   // inside the callback that reports a closed stream
+	ended     uint32 // a stream that the other end closed and that was not freed yet; 0: none
 	opens     int
 	live      uint32 // the token that may be used; 0: none
 	sent      []string
 	closed    []uint32
 	cancelled []uint32
+	freed     []uint32
 	onSend    func(message string)
 	panicking bool // the next Send panics
 }
@@ -45,8 +47,8 @@ func (h *fakeHost) Open() (token uint32, ok bool) {
 	if h.closing {
 		h.t.Fatalf("a stream was opened while the close of one was reported; the proxy would spin")
 	}
-	if h.live != 0 {
-		h.t.Fatalf("a stream was opened beside token %d", h.live)
+	if h.live != 0 || h.ended != 0 {
+		h.t.Fatalf("a stream was opened beside token %d, while %d was not freed", h.live, h.ended)
 	}
 	h.opens++
 	if h.noWay {
@@ -77,8 +79,18 @@ func (h *fakeHost) Send(token uint32, message []byte) {
 	}
 }
 
-func (h *fakeHost) Close(token uint32)  { h.end(token, &h.closed) }
-func (h *fakeHost) Cancel(token uint32) { h.end(token, &h.cancelled) }
+func (h *fakeHost) Close(token uint32) { h.end(token, &h.closed) }
+
+// Cancel also frees a stream that the other end has closed.
+func (h *fakeHost) Cancel(token uint32) {
+	h.t.Helper()
+	if token == h.ended && !h.closing {
+		h.ended = 0
+		h.freed = append(h.freed, token)
+		return
+	}
+	h.end(token, &h.cancelled)
+}
 
 func (h *fakeHost) end(token uint32, how *[]uint32) {
 	h.t.Helper()
@@ -231,6 +243,9 @@ func (r *rig) close() {
 func (r *rig) closeOn(token uint32) {
 	r.t.Helper()
 	r.host.closing = true
+	if token == r.host.live {
+		r.host.live, r.host.ended = 0, token
+	}
 	r.Closed(token)
 	r.drain()
 	r.host.closing = false

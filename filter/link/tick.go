@@ -90,6 +90,7 @@ func (l *Link) Stop() {
 		}
 	}
 	l.drop()
+	l.free()
 	if l.open {
 		if l.queue.len() > 0 {
 			l.send()

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,14 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "before the tests: %v\n", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if code != 0 {
+		for i, e := range rig.envoys {
+			lines := strings.Split(e.Log(), "\n")
+			fmt.Fprintf(os.Stderr, "the last of the log of envoy %d:\n%s\n", i, strings.Join(lines[max(0, len(lines)-100):], "\n"))
+		}
+	}
+	return code
 }
 
 func start(ctx context.Context) error {
