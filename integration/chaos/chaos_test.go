@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func TestChaos(t *testing.T) {
 func choose() []fault {
 	var chosen []fault
 	for _, f := range faults {
-		if *faultFlag == f.name || *faultFlag == "" && (!f.slow || *forFlag > 0) {
+		if slices.Contains(strings.Split(*faultFlag, ","), f.name) || *faultFlag == "" && (!f.slow || *forFlag > 0) {
 			chosen = append(chosen, f)
 		}
 	}

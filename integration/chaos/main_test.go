@@ -25,7 +25,7 @@ import (
 var (
 	seedFlag  = flag.Uint64("seed", 1, "of the order and the times of the faults; 0: another one each time")
 	forFlag   = flag.Duration("for", 0, "how long to go on; 0: every fault once, but the slow ones")
-	faultFlag = flag.String("fault", "", "the only fault, by its name")
+	faultFlag = flag.String("fault", "", "the only faults, by their names, with commas between")
 )
 
 // rig is what all tests share.
