@@ -41,7 +41,7 @@ func (r result) ok() bool { return r.err == nil && len(r.failed) == 0 && len(r.p
 
 func run(version string, args []string) result {
 	began := time.Now()
-	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-timeout=20m", "-p=1", "./integration", "./integration/chaos"}, args...)...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-timeout=20m", "./integration"}, args...)...)
 	cmd.Env = append(os.Environ(), "ENVOY_VERSION="+version)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
