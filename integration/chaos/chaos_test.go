@@ -19,7 +19,7 @@ type fault struct {
 	do func(*chaos) error
 	// losses are how often each listener's Redis may lose counts by it; less than 0: at any time.
 	losses map[string]int
-	// redials: it closes connections of clients.
+	// redials: it closes connections of clients, after the drain time and with what is still on its way on them.
 	redials bool
 	slow    bool // not in a short run
 }

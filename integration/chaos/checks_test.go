@@ -39,7 +39,7 @@ func (p *phase) check(f fault) []error {
 		if !s.decided {
 			waited[s.listener] = append(waited[s.listener], s.took())
 		}
-		if err := s.check(); err != nil {
+		if err := s.check(); err != nil && !(f.redials && s.err != nil) {
 			note("%v: %w", s, err)
 		}
 		if s.retries > 0 && !f.redials {
