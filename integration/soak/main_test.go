@@ -1,7 +1,7 @@
 // Package soak sends requests of very many callers through one Envoy and looks at its memory and at the number of our
 // metrics on the way.
 //
-//	go test ./integration/soak -v                                    300,000 requests of 100,000 callers
+//	go test ./integration/soak -v                                    150,000 requests of 50,000 callers
 //	go test ./integration/soak -v -callers 1000000 -for 10m -timeout 1h   a million callers, and on for ten minutes at least
 package soak
 
@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	callersFlag = flag.Int("callers", 100_000, "how many callers ask")
+	callersFlag = flag.Int("callers", 50_000, "how many callers ask")
 	forFlag     = flag.Duration("for", 0, "how long to go on at least, with more callers")
 )
 
