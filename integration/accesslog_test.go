@@ -63,7 +63,7 @@ func TestShippedAccessLogNamesTheRefusal(t *testing.T) {
 		c.send("POST", "/login?username=hush", `{"username":"hush-l"}`)
 	}
 	eventually(t, "Envoy writes its log", func() error {
-		if n := logged(e, before, "POST /login 429 routelimit_refused{pair}"); n != 1 {
+		if n := logged(e, before, `"path":"/login","response_code":429,"response_code_details":"routelimit_refused{pair}"`); n != 1 {
 			return fmt.Errorf("%d lines about one refusal", n)
 		}
 		return nil
