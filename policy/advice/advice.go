@@ -31,7 +31,8 @@ type Finding struct {
 func Check(p *policy.Policy, raw []byte, declared []*policy.Route) []Finding {
 	c := &checker{policy: p, root: strictjson.Parse(raw).Root(), declared: declared}
 	if c.root == nil || c.root.Kind() != strictjson.Object {
-		return nil // no configuration at all
+		nothingLimited(c) // no configuration at all
+		return c.found
 	}
 	c.routes = c.placeRoutes()
 	for _, r := range c.routes {
@@ -58,12 +59,13 @@ func CheckRoute(p *policy.Policy, r *policy.Route) []Finding {
 var (
 	routeRules = []func(*checker, routeAt){
 		pairOnly, unverified, addressFirst, parameterMissing, bodyWithoutBody,
-		unverifiedPlan, percentInVain,
+		unverifiedPlan, unverifiedCost, percentInVain,
 		costAboveLimit, differingCosts, cancelledCount, neverRefuses, afterBlock, largeLog, withoutLimits,
 		exemptEverybody, exemptUnverified, closedShadow,
 	}
 	policyRules = []func(*checker){
-		differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff, unusedHashKey, unusedBody, unusedLocal, unusedDenyCache, shortTimeout,
+		nothingLimited, everybodyRefused, zeroDefault, differingBuckets, unusedIdentities, openDefault, hiddenDefault, switchedOff,
+		unusedHashKey, unusedBody, unusedLocal, unusedDenyCache, shortTimeout,
 	}
 )
 

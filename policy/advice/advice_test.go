@@ -58,7 +58,7 @@ func TestFindingsAreThoseOfTheFiles(t *testing.T) {
 		found := Check(mustParse(t, raw), raw, nil)
 		for _, f := range found {
 			rules = append(rules, f.Rule)
-			if !strings.Contains(f.Text, "; ") || f.Line == 0 || f.Column == 0 || f.Path == "" {
+			if !strings.Contains(f.Text, "; ") || f.Line == 0 || f.Column == 0 || f.Path == "" && f.Rule != "nothing-limited" {
 				t.Errorf("%s: %+v says not where, or not what to do", path, f)
 			}
 		}

@@ -1,5 +1,11 @@
 package advice
 
+import (
+	"slices"
+
+	"routelimit/policy/identity"
+)
+
 // Limits that hold for some callers and not for others.
 
 // unverifiedPlan: whoever may choose his plan takes the largest.
@@ -9,6 +15,21 @@ func unverifiedPlan(c *checker, r routeAt) {
 			c.warn("plan-unverified", l.at("limit"), `nobody verifies %s, so a caller has the plan that he writes there; have a filter before this one set it, `+
 				`or take the plan from what one has verified, such as "metadata:…" of jwt_authn`, l.Plans.By)
 		}
+	}
+}
+
+// unverifiedCost: whoever may say what his request costs says 1, or, where others
+// share the count, what uses it up.
+func unverifiedCost(c *checker, r routeAt) {
+	for _, l := range r.limits {
+		if l.CostFrom.Kind() == "" || l.CostFrom.Verified() {
+			continue
+		}
+		harm := "a caller who writes it himself pays what he likes"
+		if !vouchedFor(l) || slices.ContainsFunc(l.identities(), func(i identity.Component) bool { return i.Name == everyone }) {
+			harm += ", and one request may use up what others share with him"
+		}
+		c.warn("cost-unverified", l.at("cost"), `nobody verifies %s, so %s; have a filter before this one set it on every request, or write a number`, l.CostFrom, harm)
 	}
 }
 

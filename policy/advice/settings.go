@@ -8,6 +8,32 @@ import (
 	"routelimit/policy/strictjson"
 )
 
+// nothingLimited: neither routes nor a default, nor any that Envoy's routes carry.
+func nothingLimited(c *checker) {
+	if child(c.root, "routes") == nil && child(c.root, "default") == nil && !refusesUndeclared(c) && len(c.declared) == 0 && c.policy.Mode != policy.Off {
+		c.warn("nothing-limited", c.root, `no route and no default is written, so nothing is limited but what Envoy's own routes carry; write "routes" and a "default"`)
+	}
+}
+
+// everybodyRefused: a 404 for whatever no route covers, and there are no routes.
+func everybodyRefused(c *checker) {
+	if refusesUndeclared(c) && len(c.policy.Routes) == 0 && len(c.declared) == 0 {
+		c.warn("everybody-refused", c.root.Member("undeclared"), `no route is written, so every request is answered 404 whose route in Envoy carries no limits of its own; write "routes", or a "default" in its place`)
+	}
+}
+
+// zeroDefault: all that nobody lists is refused, which "undeclared" says better.
+func zeroDefault(c *checker) {
+	if c.policy.Default == nil || refusesUndeclared(c) {
+		return
+	}
+	for _, l := range c.routes[len(c.routes)-1].enforced() {
+		if l.quota() == 0 && l.Plans == nil && l.EnforcePercent == 100 {
+			c.warn("default-refuses-all", l.at("limit"), `a limit of 0 refuses every request that no route lists; write how many shall pass, or "undeclared": "refuse" for a 404`)
+		}
+	}
+}
+
 // openDefault: what nobody lists is unlimited.
 func openDefault(c *checker) {
 	n := c.root.Member("default")
@@ -26,7 +52,7 @@ func hiddenDefault(c *checker) {
 
 // refusesUndeclared is what the configuration says, whatever the mode.
 func refusesUndeclared(c *checker) bool {
-	n := c.root.Member("undeclared")
+	n := child(c.root, "undeclared")
 	return n != nil && n.Show() == `"refuse"`
 }
 
