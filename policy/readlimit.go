@@ -114,7 +114,7 @@ var limitFields = []strictjson.Field[limitDraft]{
 			"For the others it counts alike and refuses nobody"),
 		Default: prose(`100`), Example: prose(`10`),
 	},
-	{Name: "lease", Read: unsupported[limitDraft]},
+	{Name: "lease", Read: unsupported[limitDraft], Unsupported: true},
 }
 
 func (d *limitDraft) readName(n *strictjson.Node) {

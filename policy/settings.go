@@ -69,8 +69,8 @@ var redisFields = []strictjson.Field[Policy]{
 		Doc:     prose("what every key in Redis begins with"),
 		Default: prose(`"rl"`), Example: prose(`"edge-1"`),
 	},
-	{Name: "username_env", Read: unsupported[Policy]},
-	{Name: "password_env", Read: unsupported[Policy]},
+	{Name: "username_env", Read: unsupported[Policy], Unsupported: true},
+	{Name: "password_env", Read: unsupported[Policy], Unsupported: true},
 }
 
 var bodyFields = []strictjson.Field[Policy]{

@@ -17,6 +17,9 @@ type Field[T any] struct {
 	// Missing makes the field one that cannot be left out, and says what to
 	// write: `write a duration, such as "window": "1m"`.
 	Missing string
+	// Unsupported is a field that is known and that Read always refuses, so
+	// nobody is told to write it.
+	Unsupported bool
 }
 
 // ReadObject reads an object by the table of its fields, in the order of the
@@ -52,9 +55,11 @@ func failUnknown[T any](member *Node, fields []Field[T]) {
 		member.document.left++
 		return
 	}
-	known := make([]string, len(fields))
-	for i, field := range fields {
-		known[i] = field.Name
+	known := make([]string, 0, len(fields))
+	for i := range fields {
+		if !fields[i].Unsupported {
+			known = append(known, fields[i].Name)
+		}
 	}
 	if near, ok := Nearest(member.name, known); ok {
 		member.FailName("unknown field; did you mean %q?", near)
