@@ -7,9 +7,9 @@ import (
 	"routelimit/policy/strictjson"
 )
 
-// leastHashKey is the length of the shortest key for secrets, in bytes: what
+// LeastHashKey is the length of the shortest key for secrets, in bytes: what
 // can be guessed protects nothing.
-const leastHashKey = 16
+const LeastHashKey = 16
 
 // readDefinitions reads who callers are: client, identities, hash_key_env.
 func (s *sections) readDefinitions(env func(string) (string, bool)) *identity.Definitions {
@@ -116,8 +116,8 @@ func readHashKey(n *strictjson.Node, env func(string) (string, bool)) []byte {
 	switch {
 	case !ok:
 		n.Fail("the environment variable %s is not set; set it where Envoy starts, and let the module see it by vm_config: {environment_variables: {host_env_keys: [%s]}}, or remove the field", n.Show(), name)
-	case len(key) < leastHashKey:
-		n.Fail("the environment variable %s holds %d bytes; put a random key of at least %d into it", n.Show(), len(key), leastHashKey)
+	case len(key) < LeastHashKey:
+		n.Fail("the environment variable %s holds %d bytes; put a random key of at least %d into it", n.Show(), len(key), LeastHashKey)
 	}
 	return []byte(key)
 }

@@ -76,6 +76,8 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		clusterType  = "    lb_policy: CLUSTER_PROVIDED\n    cluster_type: {name: envoy.clusters.redis}\n"
 		publicAt     = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
 		plugin       = "name: routelimit"
+		reload       = "                failure_policy: FAIL_RELOAD           # a crashed VM is replaced; until then requests get 503\n"
+		gateway      = "                failure_policy: FAIL_RELOAD\n"
 		jwt          = "                  payload_in_metadata: payload # read as metadata:envoy.filters.http.jwt_authn/payload/sub\n"
 	)
 	for name, c := range map[string]struct {
@@ -87,8 +89,21 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"unwise policy": {[]string{`"POST /orders": { "identity": "user_id"`, `"POST /orders": { "identity": "api_key"`},
 			[]string{`warning unverified-identity: "identity": "api_key", "limit": 30, "window": "1m" },`}},
 
-		"no failure policy": {[]string{"                failure_policy: FAIL_RELOAD           # a crashed VM is replaced; until then requests get 503\n", ""},
+		"no failure policy": {[]string{reload, ""},
 			[]string{"warning failure-policy: " + plugin}},
+		"crashes let all pass": {[]string{reload, "                failure_policy: FAIL_OPEN\n"},
+			[]string{"warning fail-open: FAIL_OPEN"}},
+		"crashes let all pass, as it was written": {[]string{reload, "                fail_open: true\n"},
+			[]string{"warning fail-open: true"}},
+		"crashes let all pass, as a number": {[]string{reload, "                failure_policy: 3\n"},
+			[]string{"warning fail-open: 3"}},
+		"crashes let pass what is open anyway": {[]string{reload, "                failure_policy: FAIL_OPEN\n", `"on_error": "closed", `, ""}, []string{}},
+		"crashes let undeclared requests pass": {[]string{reload, "                failure_policy: FAIL_OPEN\n", `"on_error": "closed", `, "",
+			`"default": { "identity": "user_id|ip", "limit": 120, "window": "1m" }`, `"undeclared": "refuse"`},
+			[]string{"warning fail-open: FAIL_OPEN"}},
+		"a gateway that is left out": {[]string{gateway, "                failure_policy: FAIL_OPEN\n"},
+			[]string{"warning fail-open: FAIL_OPEN"}},
+
 		"one VM for both roles": {[]string{"vm_id: routelimit_gateway", "vm_id: routelimit"},
 			[]string{"error vm-id-shared: name: routelimit_gateway"}},
 		"hash key that the module cannot see": {[]string{hops, hops + `, "hash_key_env": "KEY"`},
@@ -108,6 +123,18 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 			[]string{"error client-hidden: false"}},
 		"the peer is hidden by Envoy's count": {[]string{remote, remote + "          xff_num_trusted_hops: 1\n", hops, `"client": { "trusted_hops": 0 }`},
 			[]string{"error client-hidden: 1"}},
+		"Envoy counts one proxy more": {[]string{remote, remote + "          xff_num_trusted_hops: 1\n"},
+			[]string{"warning client-hops: 1"}},
+		"Envoy counts one proxy less": {[]string{remote, remote + "          xff_num_trusted_hops: 1\n", hops, `"client": { "trusted_hops": 3 }`},
+			[]string{"warning client-hops: 1", "warning client-short-chain: 1"}},
+		"Envoy counts the same proxies": {[]string{remote, remote + "          xff_num_trusted_hops: 1\n", hops, `"client": { "trusted_hops": 2 }`},
+			[]string{"warning client-short-chain: 1"}},
+		"Envoy counts, and appends nothing": {[]string{remote, remote + "          skip_xff_append: true\n          xff_num_trusted_hops: 1\n"}, []string{}},
+		"Envoy counts, and is not appended to": {[]string{remote, "          xff_num_trusted_hops: 1\n"},
+			[]string{"warning client-hops: 1"}},
+		"Envoy counts none": {[]string{remote, remote + "          xff_num_trusted_hops: 0\n", hops, `"client": { "trusted_hops": 2 }`}, []string{}},
+		"an extension counts": {[]string{remote, "          original_ip_detection_extensions: [{name: x, typed_config: {'@type': t/envoy.extensions.http.original_ip_detection.xff.v3.XffConfig, xff_num_trusted_hops: 1}}]\n"},
+			[]string{"warning client-hops: 1}}]"}},
 		"the peer is not hidden":     {[]string{hops, `"client": { "trusted_hops": 0 }`}, []string{}},
 		"one proxy in front":         {[]string{remote, ""}, []string{}},
 		"two proxies, peer hidden":   {[]string{remote, "", hops, `"client": { "trusted_hops": 2 }`}, []string{"warning client-short-chain: " + publicAt}},

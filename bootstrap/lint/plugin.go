@@ -4,15 +4,45 @@ import (
 	"slices"
 
 	"routelimit/bootstrap/yamltree"
+	"routelimit/policy"
 	"routelimit/policy/strictjson"
 )
 
 // checkFailurePolicy: Envoy's documentation and its code differ in what holds
 // where none is written.
 func (e *envoy) checkFailurePolicy(p *plugin) {
-	if p.config.At("failure_policy") == nil {
+	e.checkFailOpen(p)
+	if p.config.At("failure_policy") == nil && !p.config.At("fail_open").True() {
 		e.warn("failure-policy", p.config, "failure_policy is not set, and what a crash of the module leads to depends on the version of Envoy; write failure_policy: FAIL_RELOAD")
 	}
+}
+
+// checkFailOpen: a module that has crashed is left out then.
+func (e *envoy) checkFailOpen(p *plugin) {
+	n := p.config.At("failure_policy")
+	number, _ := n.Number()
+	isOpen := n.Text() == "FAIL_OPEN" || number == failOpen
+	if n == nil {
+		n = p.config.At("fail_open") // what Envoy had before
+		isOpen = n.True()
+	}
+	switch {
+	case !isOpen:
+	case p.placed.Gateway():
+		e.warn("fail-open", n, "without the gateway's module Redis gets the frames of the stream, which it cannot read, and every decision fails; write failure_policy: FAIL_RELOAD")
+	case p.policy != nil && !mayPassUnasked(p):
+		e.warn("fail-open", n, "after a crash of the module every request passes, also on routes that are closed or local while Redis does not decide, and undeclared ones; write failure_policy: FAIL_RELOAD")
+	}
+}
+
+// failOpen is the number of FAIL_OPEN in envoy.extensions.wasm.v3.FailurePolicy.
+const failOpen = 3
+
+// mayPassUnasked reports whether the policy would let all requests pass that nothing
+// was decided about.
+func mayPassUnasked(p *plugin) bool {
+	refuses := func(r *policy.Route) bool { return r.NeverUnasked || r.Blocked != nil }
+	return !p.policy.RefuseUndeclared && !slices.ContainsFunc(allRoutes(p), refuses)
 }
 
 // checkVM: the two roles must not go down together.

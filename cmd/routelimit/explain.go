@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +43,7 @@ become what that Envoy makes of them; with a policy by itself, the headers are t
   routelimit explain GET /orders --set metadata:envoy.filters.http.jwt_authn/payload/sub=alice
 
 Exit code 0: the request passes, or Redis decides. 1: it is refused, the policy is wrong, or Redis does not answer.
-2: the command line or a file cannot be read, or the variable of hash_key_env is not set.`,
+2: the command line or a file cannot be read, or the variable of hash_key_env is not set or too short.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.hasData = cmd.Flags().Changed("data") || f.dataFile != ""
@@ -125,16 +124,10 @@ func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front,
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("%s: %w", name, err))
 	}
-	unset := ""
-	p, err := policy.Parse(raw, func(name string) (string, bool) {
-		value, ok := os.LookupEnv(name)
-		if !ok {
-			unset = name
-		}
-		return value, ok
-	})
-	if unset != "" {
-		return nil, nil, usage(fmt.Errorf("hash_key_env in %s names %s, which is not set here; export it with the value that Envoy has, so that hashes are those of the keys", name, unset))
+	var key hashKey
+	p, err := policy.Parse(raw, key.lookup)
+	if key.wrong != nil {
+		return nil, nil, usage(fmt.Errorf("%s: %w", name, key.wrong))
 	}
 	if err != nil {
 		return nil, nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it with: routelimit lint %s\n%w", name, name, err)}

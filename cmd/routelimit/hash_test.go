@@ -35,8 +35,12 @@ func TestHashPrintsWhatStandsInKeysAndWhatExemptTakes(t *testing.T) {
 func TestHashUsesTheKeyFromTheEnvironment(t *testing.T) {
 	path := write(t, "policy.json", strings.Replace(hashing, "{", `{"hash_key_env": "ROUTELIMIT_TEST_KEY", `, 1))
 	code, out, stderr := call(t, "hash", "api_key", "live_1", "--policy", path)
-	if code != exitUsage || out != "" || !strings.Contains(stderr, "ROUTELIMIT_TEST_KEY, which is not set here; export it") {
+	if code != exitUsage || out != "" || !strings.Contains(stderr, "ROUTELIMIT_TEST_KEY, which hash_key_env names, is not set here; export it") {
 		t.Errorf("without it: code %d, stdout %q, stderr %q", code, out, stderr)
+	}
+	t.Setenv("ROUTELIMIT_TEST_KEY", "0123456789abcde")
+	if code, _, stderr := call(t, "hash", "api_key", "live_1", "--policy", path); code != exitUsage || !strings.Contains(stderr, "ROUTELIMIT_TEST_KEY, which hash_key_env names, holds 15 bytes") {
+		t.Errorf("too short: code %d, stderr %q", code, stderr)
 	}
 	t.Setenv("ROUTELIMIT_TEST_KEY", "0123456789abcdef")
 	// HMAC-SHA-256 of live_1, as openssl prints it.

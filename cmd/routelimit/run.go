@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -94,12 +95,20 @@ func ended(name, log string) error {
 	return fmt.Errorf("%s ended by itself; run again, and if it happens again look into the end of its log:\n%s", name, tail(log, 10))
 }
 
-// checkPorts names the flag that changes a taken port.
+const mostPort = 1<<16 - 1
+
+// checkPorts names the flag that changes a port that cannot be had.
 func (f *runFlags) checkPorts() error {
+	if f.port == f.adminPort && f.port != 0 && f.coversLoopback() {
+		return fmt.Errorf("port %d is given to both --port and --admin-port; choose another for one of them", f.port)
+	}
 	for _, p := range []struct {
 		host, flag string
 		port       int
 	}{{f.listen, "--port", f.port}, {"127.0.0.1", "--admin-port", f.adminPort}} {
+		if p.port < 0 || p.port > mostPort {
+			return fmt.Errorf("%s %d is no port; write 1 to %d, or 0 for one that is free", p.flag, p.port, mostPort)
+		}
 		if p.port == 0 {
 			continue // the system chooses
 		}
@@ -113,4 +122,10 @@ func (f *runFlags) checkPorts() error {
 		}
 	}
 	return nil
+}
+
+// coversLoopback says whether the public listener is where the admin page is, too.
+func (f *runFlags) coversLoopback() bool {
+	address, err := netip.ParseAddr(f.listen)
+	return err == nil && (address.IsUnspecified() || address == netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 }

@@ -49,6 +49,8 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 	noModule := write(t, "module.yaml", shippedWith(t, "# from the directory where Envoy was started", "")+"#")
 	noModule = write(t, "m.yaml", strings.ReplaceAll(read(t, noModule), "build/routelimit.wasm", "build/absent.wasm"))
 	noRedis := write(t, "r.yaml", strings.ReplaceAll(read(t, "../../envoy.yaml"), "  - name: redis\n", "  - name: valkey\n"))
+	noKey, shortKey := hashKeyFrom(t, "ABSENT_HASH_KEY"), hashKeyFrom(t, "SHORT_HASH_KEY")
+	t.Setenv("SHORT_HASH_KEY", "short")
 	tmp := atRoot(t)
 	for name, tt := range map[string]struct {
 		args []string
@@ -58,6 +60,11 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		"no module":            {[]string{"--config", noModule}, []string{"build/absent.wasm", "make wasm"}},
 		"port in use":          {[]string{"--port", port}, []string{"port " + port + " is in use", "--port"}},
 		"admin port in use":    {[]string{"--port", "0", "--admin-port", port}, []string{"port " + port + " is in use", "--admin-port"}},
+		"one port twice":       {[]string{"--port", port, "--admin-port", port}, []string{"port " + port, "both --port and --admin-port"}},
+		"no port":              {[]string{"--port", "99999"}, []string{"--port 99999 is no port", "65535"}},
+		"no admin port":        {[]string{"--admin-port", "-1"}, []string{"--admin-port -1 is no port"}},
+		"hash key not set":     {[]string{"--config", noKey}, []string{"variable ABSENT_HASH_KEY", "is not set", "export it"}},
+		"short hash key":       {[]string{"--config", shortKey}, []string{"variable SHORT_HASH_KEY", "holds 5 bytes", "at least 16"}},
 		"no such address":      {[]string{"--listen", "192.0.2.1", "--port", port}, []string{"192.0.2.1", "choose another"}},
 		"unreachable Redis":    {[]string{"--redis", "127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
 		"silent Redis":         {[]string{"--redis", broken}, []string{"does not answer", "start it"}},
@@ -91,6 +98,31 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// hashKeyFrom is the path of the project's envoy.yaml with hash_key_env.
+func hashKeyFrom(t *testing.T, name string) string {
+	t.Helper()
+	const client, seen = `"client": { "trusted_hops": 1 }`, "# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}"
+	text := shippedWith(t, client, client+`, "hash_key_env": "`+name+`"`)
+	return write(t, "key.yaml", strings.Replace(text, seen, "environment_variables: {host_env_keys: ["+name+"]}", 1))
+}
+
+func TestRunSaysWhatIsProbablyNotMeant(t *testing.T) {
+	path := write(t, "envoy.yaml", shippedWith(t, `"limit": 120, "window": "1m"`, `"limit": 0, "window": "1m"`))
+	atRoot(t)
+	_, _, err := call(t, "run", "--config", path, "--port", "99999")
+	if !strings.Contains(err, "default-refuses-all") || !strings.Contains(err, path+": no errors, 1 warning") {
+		t.Errorf("stderr %q", err)
+	}
+}
+
+func TestRunTakesOnePortOnTwoAddresses(t *testing.T) {
+	for listen, want := range map[string]bool{"127.0.0.1": true, "0.0.0.0": true, "::": true, "192.0.2.1": false} {
+		if f := (runFlags{listen: listen}); f.coversLoopback() != want {
+			t.Errorf("%s: %v", listen, !want)
+		}
+	}
 }
 
 func TestRunRefusesAPolicyWithErrors(t *testing.T) {

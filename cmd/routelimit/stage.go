@@ -67,14 +67,21 @@ func (s *stage) readConfig(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the Envoy configuration: %w; run in the project's folder, or name a file with --config", err)
 	}
-	found, err := lint.File(file, lint.Options{Env: os.LookupEnv})
+	var key hashKey
+	found, err := lint.File(file, lint.Options{Env: key.lookup})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
+	}
+	if key.wrong != nil {
+		return fmt.Errorf("%s: %w", s.flags.config, key.wrong)
 	}
 	if errors, _ := count(found); errors > 0 {
 		var list strings.Builder
 		printText(&list, s.flags.config, found)
 		return fmt.Errorf("the configuration has errors; correct them:\n%s", strings.TrimSpace(list.String()))
+	}
+	if len(found) > 0 {
+		printText(s.progress, s.flags.config, found)
 	}
 	if s.config, err = bootstrap.Parse(file); err != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
@@ -84,7 +91,7 @@ func (s *stage) readConfig(context.Context) error {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
 	}
 	s.policy, err = policy.Parse([]byte(raw), os.LookupEnv)
-	return err // lint has read it, and takes any variable of the environment for set
+	return err // lint has read it
 }
 
 // checkModule says how to get a module that is not there, before Envoy says it less clearly.
