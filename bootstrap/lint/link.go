@@ -142,29 +142,35 @@ func routesOf(m *yamltree.Node) []*yamltree.Node {
 	return routes
 }
 
-// checkGateway: nothing may end the stream while it is idle.
+// checkGateway: nothing may end the stream while it is idle. A route's idle_timeout
+// wins over its manager's.
 func (e *envoy) checkGateway(g *plugin) {
 	if g.manager == nil {
 		return
 	}
-	n := g.manager.At("stream_idle_timeout")
-	if idle, ok := duration(n); ok && idle == 0 {
+	manager := g.manager.At("stream_idle_timeout")
+	routes := routesOf(g.manager.Node)
+	ends := !isZero(manager) && len(routes) == 0
+	at := manager
+	for _, r := range routes {
+		own := r.At("route", "idle_timeout")
+		if own != nil && !isZero(own) {
+			ends, at = true, own
+		}
+		ends = ends || own == nil && !isZero(manager)
+	}
+	if !ends {
 		return
 	}
-	routes := routesOf(g.manager.Node)
-	for _, r := range routes {
-		if idle, ok := duration(r.At("route", "idle_timeout")); !ok || idle != 0 {
-			routes = nil
-			break
-		}
+	if at == nil {
+		at = g.manager.Node
 	}
-	if len(routes) > 0 {
-		return // the route's value wins
-	}
-	if n == nil {
-		n = g.manager.Node
-	}
-	e.fail("gateway-idle", n, "the stream to Redis ends when it is idle for as long as stream_idle_timeout, 5 minutes unless set; write stream_idle_timeout: 0s for the gateway")
+	e.fail("gateway-idle", at, "the stream to Redis ends when it is idle for as long as stream_idle_timeout, 5 minutes unless set, or the route's idle_timeout; write stream_idle_timeout: 0s for the gateway, and no other idle_timeout")
+}
+
+func isZero(n *yamltree.Node) bool {
+	value, ok := duration(n)
+	return ok && value == 0
 }
 
 // duration reads a google.protobuf.Duration: seconds with an "s".

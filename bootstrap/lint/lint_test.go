@@ -179,6 +179,9 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"gateway without timeout": {[]string{"          stream_idle_timeout: 0s\n", ""}, []string{}}, // the route says it as well
 		"idle gateway": {[]string{"          stream_idle_timeout: 0s\n", "", "                  idle_timeout: 0s\n", ""},
 			[]string{"error gateway-idle: " + publicAt}},
+		"idle gateway, but for its route": {[]string{"stream_idle_timeout: 0s", "stream_idle_timeout: 60s"}, []string{}},
+		"idle route of the gateway": {[]string{"                  idle_timeout: 0s\n", "                  idle_timeout: 60s\n"},
+			[]string{"error gateway-idle: 60s"}},
 		"idle gateway of its own": {[]string{"stream_idle_timeout: 0s", "stream_idle_timeout: 300s", "                  idle_timeout: 0s\n", ""},
 			[]string{"error gateway-idle: 300s"}},
 	} {
