@@ -25,6 +25,10 @@ func (s *Style) AppendQuotaHeaders(dst [][2]string, quotas []Quota, nowUnix int6
 	}
 	speaking := tightest(quotas)
 	q := quotas[speaking].shown()
+	names := fieldNames[s.Dialect]
+	if q.never && (s.Dialect == XRateLimit || s.Dialect == XRateLimitEpoch) {
+		names = names[:2] // without the reset
+	}
 	var buffer [256]byte
 	values := buffer[:0] // one a line
 	switch s.Dialect {
@@ -52,7 +56,7 @@ func (s *Style) AppendQuotaHeaders(dst [][2]string, quotas []Quota, nowUnix int6
 		values = appendNamed(values, quotas, ";a=", ";w=")
 	}
 	rest := string(values)
-	for _, name := range fieldNames[s.Dialect] {
+	for _, name := range names {
 		end := 0
 		for end < len(rest) && rest[end] != '\n' {
 			end++
@@ -117,7 +121,9 @@ func appendNamed(dst []byte, quotas []Quota, remaining, reset string) []byte {
 		n := quotas[i].shown()
 		dst = appendName(dst, i, quotas[i].Name)
 		dst = appendNumber(dst, remaining, n.remaining)
-		dst = appendNumber(dst, reset, n.reset)
+		if !n.never {
+			dst = appendNumber(dst, reset, n.reset)
+		}
 	}
 	dst = append(dst, '\n')
 	for i := range quotas {

@@ -114,6 +114,29 @@ func TestOtherDialects(t *testing.T) {
 	}
 }
 
+// A limit of 0 never resets: nobody is told when to come back, but where the
+// draft requires a reset (-03 to -07), and there not before a window has passed.
+func TestALimitOfZeroPromisesNoReset(t *testing.T) {
+	quotas := []Quota{refused(Quota{Name: "shut", Window: 60 * sec}, -1)}
+	for dialect, want := range map[Dialect][][2]string{
+		XRateLimit:      {{"x-ratelimit-limit", "0"}, {"x-ratelimit-remaining", "0"}},
+		XRateLimitEpoch: {{"x-ratelimit-limit", "0"}, {"x-ratelimit-remaining", "0"}},
+		Draft03:         {{"ratelimit-limit", "0, 0;w=60"}, {"ratelimit-remaining", "0"}, {"ratelimit-reset", "60"}},
+		Draft06:         {{"ratelimit-limit", "0"}, {"ratelimit-remaining", "0"}, {"ratelimit-reset", "60"}, {"ratelimit-policy", "0;w=60"}},
+		Draft07:         {{"ratelimit", "limit=0, remaining=0, reset=60"}, {"ratelimit-policy", "0;w=60"}},
+		Draft08:         {{"ratelimit", `"shut";r=0`}, {"ratelimit-policy", `"shut";q=0;w=60`}},
+		Draft12:         {{"ratelimit", `"shut";a=0`}, {"ratelimit-policy", `"shut";q=0;w=60`}},
+	} {
+		if diff := cmp.Diff(want, (&Style{Dialect: dialect}).AppendQuotaHeaders(nil, quotas, 1796104800)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", dialect, diff)
+		}
+	}
+	tooDear := []Quota{refused(login(3, 120*sec), -1)} // its count does reset, though this request never passes
+	if reset, _ := value((&Style{}).AppendQuotaHeaders(nil, tooDear, 0), "x-ratelimit-reset"); reset != "120" {
+		t.Errorf("a cost above the limit: x-ratelimit-reset is %q", reset)
+	}
+}
+
 // Vector 13: where the counters are not known nothing is claimed.
 func TestUnknownCountersGiveNoHeaders(t *testing.T) {
 	before := [][2]string{{"x", "y"}}
@@ -126,7 +149,7 @@ func TestUnknownCountersGiveNoHeaders(t *testing.T) {
 }
 
 func TestTheLimitWithLeastLeftSpeaks(t *testing.T) {
-	never := refused(Quota{Name: "never", Limit: 0, Window: sec}, -1)
+	never := refused(login(0, 0), -1)
 	costly := refused(Quota{Name: "costly", Limit: 4, Window: 60 * sec, Remaining: 2, Reset: sec}, 9*sec)
 	for name, tt := range map[string]struct {
 		quotas             []Quota
@@ -136,7 +159,7 @@ func TestTheLimitWithLeastLeftSpeaks(t *testing.T) {
 		"tie: longest reset":       {[]Quota{login(2, sec), perIP(2, 5*sec)}, "1000", "2", "5"},
 		"tie in both: the first":   {[]Quota{login(2, sec), perIP(2, sec)}, "10", "2", "1"},
 		"the one that refused":     {[]Quota{login(1, sec), costly}, "4", "2", "9"},
-		"never: at least a second": {[]Quota{never}, "0", "0", "1"},
+		"never: at least a second": {[]Quota{never}, "10", "0", "1"},
 	} {
 		want := [][2]string{{"x-ratelimit-limit", tt.limit}, {"x-ratelimit-remaining", tt.left}, {"x-ratelimit-reset", tt.reset}}
 		if diff := cmp.Diff(want, new(Style).AppendQuotaHeaders(nil, tt.quotas, 0)); diff != "" {
@@ -150,7 +173,7 @@ func drawQuota(t *rapid.T) Quota {
 	wait := rapid.Int64Range(-1, int64(400*24*time.Hour))
 	return Quota{
 		Name:      string(rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "name")),
-		Limit:     large.Draw(t, "limit"),
+		Limit:     max(1, large.Draw(t, "limit")), // 0 has no reset, and a test of its own
 		Window:    time.Duration(rapid.Int64Range(1, 31_536_000).Draw(t, "window")) * sec,
 		Remaining: large.Draw(t, "remaining"),
 		Reset:     time.Duration(wait.Draw(t, "reset")),

@@ -28,6 +28,9 @@ func seconds(d time.Duration) int64 {
 // shown are the numbers of a quota as headers have them.
 type shown struct {
 	limit, window, remaining, reset int64
+	// never: a limit of 0, which no reset raises. Where a dialect requires a
+	// reset it is the window, and elsewhere none is written.
+	never bool
 }
 
 // shown gives the numbers. After a refusal the reset is the wait, so that it
@@ -41,7 +44,12 @@ func (q *Quota) shown() shown {
 		}
 		reset = max(1, reset)
 	}
+	never := q.Limit <= 0
+	if never {
+		reset = max(1, seconds(q.Window))
+	}
 	return shown{
+		never:     never,
 		limit:     within(q.Limit),
 		window:    max(1, seconds(q.Window)),
 		remaining: within(q.Remaining),

@@ -28,6 +28,7 @@ type Response struct {
 const (
 	grpcNone              = -1
 	grpcResourceExhausted = 8
+	grpcUnimplemented     = 12
 	grpcUnavailable       = 14
 )
 
@@ -90,6 +91,23 @@ func (s *Style) Unavailable(kind RequestKind) Response {
 		return s.finish(r, kind, problemType)
 	default:
 		r.Body = []byte(`{"error":"rate_limiter_unavailable"}`)
+		return s.finish(r, kind, jsonType)
+	}
+}
+
+// Undeclared is the answer to a request that no route declares.
+func (s *Style) Undeclared(kind RequestKind) Response {
+	r := Response{Status: 404, GRPCStatus: grpcNone, Headers: [][2]string{{"cache-control", "no-store"}}}
+	switch {
+	case kind.GRPC:
+		r.GRPCStatus = grpcUnimplemented
+		r.Body = []byte("route is not declared")
+		return s.finish(r, kind, "")
+	case s.Format == Problem:
+		r.Body = []byte(`{"type":"about:blank","title":"Not Found","status":404,"detail":"The route is not declared."}`)
+		return s.finish(r, kind, problemType)
+	default:
+		r.Body = []byte(`{"error":"undeclared_route"}`)
 		return s.finish(r, kind, jsonType)
 	}
 }

@@ -177,6 +177,35 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
+func TestUndeclared(t *testing.T) {
+	headers := func(contentType string, more ...[2]string) [][2]string {
+		return append([][2]string{{"cache-control", "no-store"}, {"content-type", contentType}}, more...)
+	}
+	for name, tt := range map[string]struct {
+		style Style
+		kind  RequestKind
+		want  Response
+	}{
+		"default": {Style{Status: 420}, RequestKind{},
+			Response{404, headers("application/json"), []byte(`{"error":"undeclared_route"}`), -1}},
+		"custom": {Style{Format: Custom, Body: "slow down"}, RequestKind{},
+			Response{404, headers("application/json"), []byte(`{"error":"undeclared_route"}`), -1}},
+		"problem with headers": {Style{Format: Problem, Headers: [][2]string{{"x-limited-by", "edge"}}}, RequestKind{},
+			Response{404, headers("application/problem+json", [2]string{"x-limited-by", "edge"}),
+				[]byte(`{"type":"about:blank","title":"Not Found","status":404,"detail":"The route is not declared."}`), -1}},
+		"gRPC": {Style{Format: Problem, Headers: [][2]string{{"content-type", "text/html"}}}, RequestKind{GRPC: true},
+			Response{404, headers("")[:1], []byte("route is not declared"), 12}},
+		"HEAD": {Style{}, RequestKind{HEAD: true},
+			Response{404, headers("application/json"), nil, -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.style.Undeclared(tt.kind)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Every answer is one that Envoy and a JSON reader take, whatever the limits
 // are called, and has each header once.
 func TestG29_AnswersAreWellFormed(t *testing.T) {
@@ -188,7 +217,7 @@ func TestG29_AnswersAreWellFormed(t *testing.T) {
 			Headers: [][2]string{{"x-ratelimit-limit", "mine"}, {"content-type", "a/b"}, {"vary", "origin"}},
 		}
 		kind := RequestKind{GRPC: rapid.Bool().Draw(t, "grpc")}
-		for _, r := range []Response{s.Refusal(quotas, kind, 1796104800), s.Unavailable(kind)} {
+		for _, r := range []Response{s.Refusal(quotas, kind, 1796104800), s.Unavailable(kind), s.Undeclared(kind)} {
 			for _, h := range r.Headers {
 				if _, times := value(r.Headers, h[0]); times != 1 {
 					t.Fatalf("%s occurs %d times", h[0], times)

@@ -18,8 +18,8 @@ type Style struct {
 	Body        string // of a refusal, if Format is Custom
 	ContentType string // of Body, "" for text/plain; charset=utf-8
 
-	// Headers are added to refusals and to Unavailable, where they replace
-	// headers of ours. Names are in lower case and passed CheckHeader.
+	// Headers are added to every answer of ours, where they replace headers of
+	// ours. Names are in lower case and passed CheckHeader.
 	Headers [][2]string
 }
 

@@ -109,7 +109,7 @@ func TestPlanOfZeroIsRefusedWithoutAsking(t *testing.T) {
 				t.Errorf("%d commands, Redis was asked", got-asked)
 			}
 			h := s.Client().Headers
-			if h.Values("retry-after") != nil || h.Get("x-ratelimit-limit") != "0" || h.Get("x-ratelimit-reset") != fmt.Sprint(r.clock.Now().Unix()+1) {
+			if h.Values("retry-after") != nil || h.Get("x-ratelimit-limit") != "0" || h.Values("x-ratelimit-reset") != nil {
 				t.Errorf("headers %v", h)
 			}
 			r.wantCounter(1, r.requests("GET:/a", "plan", "refused"), "refused")

@@ -138,21 +138,10 @@ func (r *request) routeKey() string {
 // refuseUndeclared answers 404 to what no declared route covers.
 func (r *request) refuseUndeclared() outcome {
 	r.plugin.metrics.route("undeclared").refused.Add(1)
-	response := answer.Response{Status: 404, GRPCStatus: -1, Headers: [][2]string{{"cache-control", "no-store"}}}
-	switch {
-	case r.kind.GRPC:
-		response.GRPCStatus = grpcUnimplemented
-		response.Body = []byte("route is not declared")
-	case !r.kind.HEAD:
-		response.Headers = append(response.Headers, [2]string{"content-type", "application/json"})
-		response.Body = []byte(`{"error":"undeclared_route"}`)
-	}
 	shim.SetFilterState(stateOutcome, "undeclared")
-	r.send(response, "routelimit_undeclared")
+	r.send(r.plugin.policy.Answer.Undeclared(r.kind), "routelimit_undeclared")
 	return answered
 }
-
-const grpcUnimplemented = 12
 
 func (r *request) send(response answer.Response, details string) {
 	r.state = refused

@@ -133,6 +133,15 @@ func TestUndeclaredRefuse(t *testing.T) {
 	}
 }
 
+func TestUndeclaredIsAnsweredInTheConfiguredForm(t *testing.T) {
+	s := onScript(t, nil, `{"response": {"format": "problem", "headers": {"x-limited-by": "edge"}},
+		"routes": {"GET /a": {"identity": "ip", "limit": 1, "window": "1m"}}, "undeclared": "refuse"}`).get("/b")
+	h, body := s.Client().Headers, string(s.Client().Body)
+	if h.Get("content-type") != "application/problem+json" || h.Get("x-limited-by") != "edge" || !strings.Contains(body, `"status":404`) {
+		t.Errorf("headers %v, body %s", h, body)
+	}
+}
+
 // metadata is what Envoy gives as the metadata of a route: namespaces and their
 // fields in JSON.
 func metadata(t testing.TB, namespaces map[string]string) []byte {

@@ -49,7 +49,7 @@ var responseFields = []strictjson.Field[responseDraft]{
 	},
 	{
 		Name: "headers", Read: func(d *responseDraft, n *strictjson.Node) { readHeaders(n, d.style) },
-		Doc: prose("headers that every refusal carries, and every 503 of a route that is closed while Redis does not answer. " +
+		Doc: prose("headers that every refusal carries, every 503 of a route that is closed while Redis does not answer, and every 404 of an undeclared route. " +
 			"Those of HTTP framing, `retry-after` and gRPC's cannot be among them; one that names `cache-control` or a quota header takes its place"),
 		Example: prose(`{"x-limited-by": "edge"}`),
 	},
