@@ -32,6 +32,9 @@ type Config struct {
 
 // Parse reads YAML or JSON. It checks the syntax alone: the rest is Envoy's to judge.
 func Parse(text []byte) (*Config, error) {
+	if err := yamltree.CheckStart(text); err != nil {
+		return nil, err
+	}
 	c := &Config{}
 	if err := yaml.Unmarshal(text, &c.root); err != nil {
 		return nil, yamltree.Explain(err)

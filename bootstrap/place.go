@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -26,6 +27,12 @@ func (p Placed) Place(line, column int) (fileLine, fileColumn int, exact bool) {
 		return p.line, 1, false
 	}
 	return p.line + line - 1, column + p.indent, true
+}
+
+// IsObject tells JSON, such as a policy by itself, from YAML. A byte order mark before it is the policy's reader's to refuse.
+func IsObject(file []byte) bool {
+	file = bytes.TrimPrefix(bytes.TrimSpace(file), []byte("\xef\xbb\xbf"))
+	return bytes.HasPrefix(bytes.TrimSpace(file), []byte("{"))
 }
 
 // Policies finds every policy in a YAML file: the configurations of the plugins that Plugins would find and that are not

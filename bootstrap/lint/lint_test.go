@@ -228,6 +228,19 @@ func TestAPolicyByItselfIsChecked(t *testing.T) {
 	}
 }
 
+func TestAByteOrderMarkIsNamed(t *testing.T) {
+	for name, text := range map[string]string{
+		"a policy":               `{"default": null}`,
+		"a policy, set off":      "\r\n " + `{"default": null}`,
+		"an Envoy configuration": shipped(t),
+	} {
+		found, err := File([]byte("\xef\xbb\xbf"+text), Options{Env: noEnv})
+		if err != nil || len(found) == 0 || !strings.Contains(found[0].Text, "byte order mark") {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
+	}
+}
+
 func TestWhatAPolicyByItselfDoesNotShowIsNoted(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"redis": {"cluster": "redis-link"}, "default": null}`: {`whether Envoy has the cluster "redis-link" of redis.cluster is not known from a policy by itself; check the Envoy configuration`},

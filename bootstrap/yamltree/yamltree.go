@@ -4,6 +4,7 @@
 package yamltree
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -55,8 +56,20 @@ func Explain(err error) error {
 	return &SyntaxError{Line: 1, Column: 1, Reason: err.Error()}
 }
 
+// CheckStart refuses a byte order mark, which the YAML reader would take for a part
+// of the first key.
+func CheckStart(file []byte) error {
+	if bytes.HasPrefix(file, []byte("\xef\xbb\xbf")) {
+		return &SyntaxError{Line: 1, Column: 1, Reason: "it starts with a byte order mark, and is to be saved as UTF-8 without one"}
+	}
+	return nil
+}
+
 // Parse returns the documents of a file. The error is a *SyntaxError.
 func Parse(file []byte) ([]*Node, error) {
+	if err := CheckStart(file); err != nil {
+		return nil, err
+	}
 	parsed, err := parser.ParseBytes(file, 0)
 	if err != nil {
 		return nil, Explain(err)
