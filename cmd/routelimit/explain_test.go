@@ -267,4 +267,8 @@ func TestExplainSaysWhatDependsOnTheCaller(t *testing.T) {
 			t.Errorf("code %d, stderr %q\n%s", code, stderr, out)
 		}
 	}
+	_, out, _ := call(t, "explain", "GET", "/", "--policy", path, "-H", "x-cost: x")
+	if want := "a request costs 1, since header:x-cost is missing, repeated or no positive whole number\n"; !strings.Contains(out, want) {
+		t.Errorf("stdout lacks %q\n%s", want, out)
+	}
 }

@@ -61,7 +61,10 @@ func printLimit(out io.Writer, l explain.Limit, keys []explain.Key) {
 	if l.Cost != 1 || l.CostFrom != "" {
 		fmt.Fprintf(out, ", a request costs %d", l.Cost)
 	}
-	if l.CostFrom != "" {
+	switch {
+	case l.CostUnread:
+		fmt.Fprintf(out, ", since %s is missing, repeated or no positive whole number", l.CostFrom)
+	case l.CostFrom != "":
 		fmt.Fprintf(out, " by %s", l.CostFrom)
 	}
 	switch {

@@ -68,7 +68,10 @@ type Limit struct {
 	Plan     string `json:"plan,omitempty"`    // "": the default holds
 	Cost     int64  `json:"cost"`
 	CostFrom string `json:"cost_from,omitempty"` // the header that gives it
-	Shadow   bool   `json:"shadow"`
+	// CostUnread: that header is missing, there twice or no positive whole number,
+	// and 1 counts.
+	CostUnread bool `json:"cost_unread,omitempty"`
+	Shadow     bool `json:"shadow"`
 	// EnforcePercent is for how many in a hundred callers the limit refuses, and
 	// Enforced whether for this one.
 	EnforcePercent int           `json:"enforce_percent"`
@@ -146,6 +149,7 @@ func Explain(p *policy.Policy, r Request) *Report {
 		if report.Outcome == Asks && blocked != nil {
 			report.Outcome, report.Why = Refused, `limit "`+blocked.Name+`" is 0 for this caller`
 		}
+		report.refuseDear()
 	}
 	return report
 }

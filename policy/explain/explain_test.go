@@ -111,13 +111,17 @@ func TestOutcomeIsKnownWithoutRedisWhereItIs(t *testing.T) {
 		why     string
 		route   string // its key
 	}{
-		"asks":       {`{"default": ` + limit + `}`, request("GET", "/"), Asks, "Redis decides", "default"},
-		"off":        {`{"mode": "off", "default": ` + limit + `}`, request("GET", "/"), Passes, `the mode is "off"`, ""},
-		"empty":      {`{}`, request("GET", "/"), Passes, "no route covers it, and there is no default", ""},
-		"undeclared": {`{"routes": {"GET /a": ` + limit + `}, "undeclared": "refuse"}`, request("GET", "/b"), Refused, `no route covers it, and "undeclared" is "refuse": 404`, ""},
-		"unlimited":  {`{"routes": {"GET /a": {"limits": []}}, "default": null}`, request("GET", "/a"), Passes, "the route has no limits", "GET:/a"},
-		"exempt":     {`{"default": {"identity": "ip", "limit": 3, "window": "1m", "exempt": ["192.0.2.0/24"]}}`, request("GET", "/"), Passes, "the client's address is exempt", "default"},
-		"blocked":    {`{"default": {"name": "shut", "identity": "ip", "limit": 0, "window": "1m"}}`, request("GET", "/"), Refused, `limit "shut" is 0`, "default"},
+		"asks":                  {`{"default": ` + limit + `}`, request("GET", "/"), Asks, "Redis decides", "default"},
+		"off":                   {`{"mode": "off", "default": ` + limit + `}`, request("GET", "/"), Passes, `the mode is "off"`, ""},
+		"empty":                 {`{}`, request("GET", "/"), Passes, "no route covers it, and there is no default", ""},
+		"undeclared":            {`{"routes": {"GET /a": ` + limit + `}, "undeclared": "refuse"}`, request("GET", "/b"), Refused, `no route covers it, and "undeclared" is "refuse": 404`, ""},
+		"unlimited":             {`{"routes": {"GET /a": {"limits": []}}, "default": null}`, request("GET", "/a"), Passes, "the route has no limits", "GET:/a"},
+		"exempt":                {`{"default": {"identity": "ip", "limit": 3, "window": "1m", "exempt": ["192.0.2.0/24"]}}`, request("GET", "/"), Passes, "the client's address is exempt", "default"},
+		"blocked":               {`{"default": {"name": "shut", "identity": "ip", "limit": 0, "window": "1m"}}`, request("GET", "/"), Refused, `limit "shut" is 0`, "default"},
+		"too dear":              {dear(``), request("GET", "/", "x-cost", "4"), Refused, `the request costs 4, and limit "dear" never lets more than 3 pass`, "default"},
+		"dear":                  {dear(``), request("GET", "/", "x-cost", "3"), Asks, "Redis decides", "default"},
+		"too dear for a bucket": {dear(`, "algorithm": "token_bucket", "burst": 2`), request("GET", "/", "x-cost", "3"), Refused, `the request costs 3, and limit "dear" never lets more than 2 pass`, "default"},
+		"too dear for a shadow": {dear(`, "shadow": true`), request("GET", "/", "x-cost", "4"), Asks, "Redis decides", "default"},
 		"preflight": {`{"default": ` + limit + `}`, request("OPTIONS", "/", "origin", "https://a", "access-control-request-method", "PUT"),
 			Passes, "it is a CORS preflight, which is not counted", "default"},
 		"counted preflight": {`{"count_preflights": true, "default": ` + limit + `}`, request("OPTIONS", "/", "origin", "https://a", "access-control-request-method", "PUT"),
@@ -131,8 +135,28 @@ func TestOutcomeIsKnownWithoutRedisWhereItIs(t *testing.T) {
 		if report.Outcome != c.outcome || report.Why != c.why || route != c.route {
 			t.Errorf("%s: %s, %s, route %q", name, report.Outcome, report.Why, route)
 		}
-		if asks := c.outcome == Asks || name == "blocked"; asks != (len(report.Limits) > 0) {
+		if asks := c.outcome == Asks || name == "blocked" || strings.HasPrefix(name, "too dear"); asks != (len(report.Limits) > 0) {
 			t.Errorf("%s: limits %v", name, report.Limits)
+		}
+	}
+}
+
+// dear is a default whose requests cost what a header says.
+func dear(fields string) string {
+	return `{"default": {"name": "dear", "identity": "ip", "limit": 3, "window": "1m", "cost": "header:x-cost"` + fields + `}}`
+}
+
+func TestACostThatCannotBeReadIsShown(t *testing.T) {
+	p := mustParse(t, dear(``))
+	for name, c := range map[string]struct {
+		headers []string
+		unread  bool
+	}{
+		"missing": {nil, true}, "no number": {[]string{"x-cost", "x"}, true}, "zero": {[]string{"x-cost", "0"}, true}, "negative": {[]string{"x-cost", "-1"}, true},
+		"twice": {[]string{"x-cost", "1", "x-cost", "1"}, true}, "one": {[]string{"x-cost", "1"}, false}, "01": {[]string{"x-cost", "01"}, false}, "two": {[]string{"x-cost", "2"}, false},
+	} {
+		if l := Explain(p, request("GET", "/", c.headers...)).Limits[0]; l.CostUnread != c.unread || c.unread && l.Cost != 1 {
+			t.Errorf("%s: %+v", name, l)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"routelimit/limit"
 	"routelimit/policy"
@@ -31,12 +32,26 @@ func (report *Report) addLimits(route *policy.Route, r *identity.Request) (block
 	return plan.Blocked
 }
 
+// refuseDear settles the outcome where the request costs more than a limit ever
+// lets pass, whatever Redis says of what is left.
+func (report *Report) refuseDear() {
+	for _, key := range report.Keys {
+		for j := range key.group.Charges {
+			own, price := key.group.Charges[j].Limit, limit.Price(key.group.Charges, j)
+			if report.Outcome == Asks && own.Refuses() && price > own.Capacity() {
+				report.Outcome = Refused
+				report.Why = fmt.Sprintf("the request costs %d, and limit %q never lets more than %d pass", price, key.Limits[j], own.Capacity())
+			}
+		}
+	}
+}
+
 // describeLimit describes a limit and what it charges a request.
 func describeLimit(l *policy.Limit, c *limit.Charge, r *identity.Request, key string) Limit {
 	trace := l.Identity.Trace(r)
 	described := Limit{
 		Name: l.Name, Terms: terms(c.Limit), Identity: l.Identity.String(),
-		Cost: c.Cost, CostFrom: l.CostFrom.String(),
+		Cost: c.Cost, CostFrom: l.CostFrom.String(), CostUnread: costUnread(l, *r, c.Cost),
 		Shadow: l.Shadow, EnforcePercent: l.EnforcePercent, Enforced: c.Limit.Refuses(),
 		Count: append([]int{}, l.Count...), Used: trace.Used, Key: key,
 	}
@@ -51,6 +66,16 @@ func describeLimit(l *policy.Limit, c *limit.Charge, r *identity.Request, key st
 		described.Tried = append(described.Tried, a)
 	}
 	return described
+}
+
+// costUnread reports whether the header that gives the cost cannot be read. A
+// cost of 1 is what it says, too.
+func costUnread(l *policy.Limit, r identity.Request, cost int64) bool {
+	if l.CostFrom.Kind() == "" || cost != 1 {
+		return false
+	}
+	value, ok := l.CostFrom.Append(nil, &r)
+	return !ok || strings.TrimLeft(string(value), "0") != "1"
 }
 
 // planOf is the caller's plan, if it is listed. A value that is not stays unseen.
