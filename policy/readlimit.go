@@ -100,7 +100,7 @@ var limitFields = []strictjson.Field[limitDraft]{
 	{
 		Name: "count", Read: (*limitDraft).readCount,
 		Doc: prose("only responses with these status codes stay counted, the others are given back; if not set, all. " +
-			"A client that leaves before the response stays counted"),
+			"A client that leaves before the response stays counted, and a request that Redis did not answer in time may"),
 		Example: prose(`[401, 403]`),
 	},
 	{

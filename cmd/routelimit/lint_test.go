@@ -144,7 +144,7 @@ func TestLintWritesJSON(t *testing.T) {
 	if code != exitFindings || got.File != "-" || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 || got.Findings[0] != want {
 		t.Errorf("code %d, stdout %s", code, out)
 	}
-	if code, out, _ := callWith(t.Context(), "{}", "lint", "--output", "json", "-"); code != exitOK || !strings.Contains(out, `"findings": []`) {
+	if code, out, _ := callWith(t.Context(), `{"default": {"identity": "ip", "limit": 1, "window": "1m"}}`, "lint", "--output", "json", "-"); code != exitOK || !strings.Contains(out, `"findings": []`) {
 		t.Errorf("code %d, stdout %s", code, out)
 	}
 }
