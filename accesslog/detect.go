@@ -30,11 +30,13 @@ func (o *Options) detect(sample []string) (*parser, error) {
 	candidates := o.candidates(sample)
 	var best *parser
 	most := 0
+	var wrong error // of the fields
 	for _, f := range candidates {
-		if err := checkFields(f.name, f.fields); err != nil {
+		if err := checkFields(f.name, f.fields, f.unfit); err != nil {
 			if len(candidates) == 1 {
 				return nil, err
 			}
+			wrong = err
 			continue
 		}
 		received := f.received
@@ -42,6 +44,7 @@ func (o *Options) detect(sample []string) (*parser, error) {
 			received = *o.Received
 		}
 		p := newParser(f.format, f.name, f.fields, received, now.UnixMilli())
+		p.given, p.unfit = f.given, f.unfit
 		if len(candidates) == 1 {
 			return p, nil
 		}
@@ -51,6 +54,9 @@ func (o *Options) detect(sample []string) (*parser, error) {
 	}
 	if best != nil {
 		return best, nil
+	}
+	if wrong != nil {
+		return nil, wrong
 	}
 	first := "it is empty"
 	if len(sample) > 0 {
@@ -65,23 +71,44 @@ type candidate struct {
 	name     string
 	format   *format // nil for JSON
 	fields   []Field
+	given    int     // the first fields are the user's
+	unfit    []Field // the user's that the log cannot have
 	received bool
+}
+
+func newCandidate(name string, f *format, given []Field, known []string, received bool, sample []string) candidate {
+	fit, unfit := fitting(given, f == nil, f.mostWords(sample))
+	return candidate{name, f, places(fit, known), len(fit), unfit, received}
+}
+
+// mostWords are those of the longest line that may be of the format.
+func (f *format) mostWords(sample []string) int {
+	if f == nil {
+		return 0
+	}
+	most := len(f.kinds)
+	for _, line := range sample {
+		if words, kinds, ok := splitWords(line, f.escapes, nil, nil); ok && f.fits(kinds) {
+			most = max(most, len(words))
+		}
+	}
+	return most
 }
 
 func (o *Options) candidates(sample []string) []candidate {
 	if o.Format == formatText {
-		return []candidate{{name: formatText, format: &format{more: true}, fields: o.Fields}}
+		return []candidate{newCandidate(formatText, &format{more: true}, o.Fields, nil, false, sample)}
 	}
 	isJSON := len(sample) > 0 && strings.HasPrefix(strings.TrimLeft(sample[0], " \t"), "{")
 	if o.Format == formatJSON || o.Format == "" && isJSON {
 		known, received := jsonFields(sample)
-		return []candidate{{formatJSON, nil, places(o.Fields, known), received}}
+		return []candidate{newCandidate(formatJSON, nil, o.Fields, known, received, sample)}
 	}
 	var all []candidate
 	for i := range formats {
 		f := &formats[i]
 		if o.Format == "" || o.Format == f.name {
-			all = append(all, candidate{f.name, f, places(o.Fields, f.fields), f.received})
+			all = append(all, newCandidate(f.name, f, o.Fields, f.fields, f.received, sample))
 		}
 	}
 	return all

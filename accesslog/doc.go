@@ -19,6 +19,7 @@ type Entry struct {
 	Client       string
 	ForwardedFor string // the lines of X-Forwarded-For, joined by commas
 	Status       int    // of the response; 0: none, or none is known
+	Details      string // Envoy's %RESPONSE_CODE_DETAILS%
 	Values       []string
 	Layout       *Layout // what the log holds; Values are parallel to its Sources
 

@@ -11,11 +11,15 @@ import (
 type Field struct {
 	Name string // "time", "method", …, or a source such as "header:x-api-key"
 
+	place    string   // as it was written
 	path     []string // of keys in JSON
 	position int      // of a word in a line of text, from 1
 	constant string   // the same for every request
 	fixed    bool
 }
+
+// String is the field as [ParseField] reads it.
+func (f Field) String() string { return f.Name + "=" + f.place }
 
 // The names that are no source.
 const (
@@ -27,10 +31,11 @@ const (
 	fieldStatus
 	fieldClient
 	fieldForwardedFor
+	fieldDetails
 	fieldSources // the first that is a source
 )
 
-var fieldNames = [fieldSources]string{"time", "request", "method", "path", "host", "status", "client", "forwarded_for"}
+var fieldNames = [fieldSources]string{"time", "request", "method", "path", "host", "status", "client", "forwarded_for", "details"}
 
 // FieldNames lists the names that are no source.
 func FieldNames() []string { return fieldNames[:] }
@@ -49,7 +54,7 @@ func ParseField(text string) (Field, error) {
 	if !slices.Contains(fieldNames[:], name) && !strings.Contains(name, ":") {
 		return Field{}, fmt.Errorf("field %q: there is no %q; write one of %s, or a source such as header:x-api-key", text, name, strings.Join(fieldNames[:], ", "))
 	}
-	f := Field{Name: name}
+	f := Field{Name: name, place: place}
 	switch place[0] {
 	case '=':
 		f.constant, f.fixed = place[1:], true

@@ -30,7 +30,7 @@ var formats = []format{
 		// Istio's documentation, "Envoy Access Logs", "Default access log format".
 		name: "istio", kinds: "tqbbbbqbbbbqqqqqbbbbbb",
 		fields: []string{
-			"time=1", "request=2", "status=3", "forwarded_for=12", "header:user-agent=13", "header:x-request-id=14",
+			"time=1", "request=2", "status=3", "details=5", "forwarded_for=12", "header:user-agent=13", "header:x-request-id=14",
 			"host=15", "client=20", "property:xds.route_name=22",
 		},
 	},
@@ -74,6 +74,7 @@ var jsonNames = []struct {
 	{"status", []string{"response_code", "status", "status_code"}},
 	{"client", []string{"downstream_remote_address", "remote_addr", "client_ip", "remote_ip", "downstream_remote_address_without_port"}},
 	{"forwarded_for", []string{"x_forwarded_for", "forwarded_for", "http_x_forwarded_for"}},
+	{"details", []string{"response_code_details"}},
 	{"header:user-agent", []string{"user_agent", "http_user_agent"}},
 	{"property:xds.route_name", []string{"route_name"}},
 }
@@ -89,27 +90,44 @@ func places(given []Field, known []string) []Field {
 		if err != nil {
 			panic(err) // of the tables above
 		}
-		if !slices.ContainsFunc(all, func(g Field) bool { return g.Name == f.Name }) {
+		if !named(all, f.Name) {
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// checkFields says why lines cannot be read by these fields, or nil.
-func checkFields(format string, fields []Field) error {
-	has := func(name string) bool {
-		return slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name })
+// fitting parts the fields whose place a log can have from those that it cannot,
+// unless another place of the same name fits: of several logs each takes what it
+// can. A line of text has so many words at most.
+func fitting(given []Field, isJSON bool, words int) (fit, unfit []Field) {
+	var rest []Field
+	for _, f := range given {
+		if f.path != nil && !isJSON || f.position > 0 && isJSON || f.position > words {
+			rest = append(rest, f)
+		} else {
+			fit = append(fit, f)
+		}
 	}
+	for _, f := range rest {
+		if !named(fit, f.Name) && !named(unfit, f.Name) {
+			unfit = append(unfit, f)
+		}
+	}
+	return fit, unfit
+}
+
+func named(fields []Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name })
+}
+
+// checkFields says why lines cannot be read by these fields, or nil. unfit are given
+// as well, and cannot be used.
+func checkFields(format string, fields, unfit []Field) error {
 	seen := map[string]bool{}
 	for _, f := range fields {
-		switch {
-		case seen[f.Name]:
+		if seen[f.Name] {
 			return fmt.Errorf("field %q is given twice; give it once", f.Name)
-		case f.path != nil && format != formatJSON:
-			return fmt.Errorf("field %q is a path, and the log is no JSON but %s; write the number of a word", f.Name, format)
-		case f.position > 0 && format == formatJSON:
-			return fmt.Errorf("field %q is the number of a word, and the log is JSON; write .json.path", f.Name)
 		}
 		seen[f.Name] = true
 	}
@@ -118,15 +136,30 @@ func checkFields(format string, fields []Field) error {
 	}
 	var missing []string
 	for _, need := range [...]string{"time", "method", "path"} {
-		if !has(need) && (need == "time" || !has("request")) {
-			missing = append(missing, need)
+		if seen[need] || need != "time" && seen["request"] {
+			continue
 		}
+		if i := slices.IndexFunc(unfit, func(f Field) bool { return f.Name == need }); i >= 0 {
+			return fmt.Errorf("field %q cannot be found at %s: %s", need, unfit[i].place, Unfit(format, unfit[i]))
+		}
+		missing = append(missing, need)
 	}
 	if missing != nil {
 		return fmt.Errorf("nothing says where the log has its %s; give each with --field, such as --field %s=%s",
 			strings.Join(missing, " and "), missing[0], samplePlace(format, missing[0]))
 	}
 	return nil
+}
+
+// Unfit says why a log of this format cannot have the field's place, and what to do.
+func Unfit(format string, f Field) string {
+	switch {
+	case f.path != nil:
+		return fmt.Sprintf("that is a path, and the log is no JSON but %s; write the number of a word", format)
+	case format == formatJSON:
+		return "that is the number of a word, and the log is JSON; write .json.path"
+	}
+	return "its lines have fewer words; write the number of a word that is there"
 }
 
 func samplePlace(format, name string) string {

@@ -13,12 +13,15 @@ type parser struct {
 	// at says where each field's value goes: an index of values, or a source's behind them.
 	fields []Field
 	slots  []int
-	now    int64 // in ms
+	given  int     // the first fields are the user's
+	unfit  []Field // the user's that the log cannot have
+	now    int64   // in ms
 
 	values [fieldSources]string // of the line that is read
 	words  []string
 	kinds  []byte
 	object object
+	met    []bool // parallel to fields: some line had a value
 }
 
 func newParser(f *format, name string, fields []Field, received bool, now int64) *parser {
@@ -49,7 +52,19 @@ func newParser(f *format, name string, fields []Field, received bool, now int64)
 	}
 	p.object.values = make([]string, len(fields))
 	p.object.seen = make([]bool, len(fields))
+	p.met = make([]bool, len(fields))
 	return p
+}
+
+// unmet are the user's fields that no line had a value for.
+func (p *parser) unmet() []Field {
+	var all []Field
+	for i, f := range p.fields[:p.given] {
+		if !p.met[i] && !f.fixed {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // keys is the field's path, or one that no object has.
@@ -106,6 +121,7 @@ func (p *parser) pick(line string, sources []string) error {
 		if err != nil {
 			return err
 		}
+		p.met[i] = p.met[i] || value != ""
 		if slot := p.slots[i]; slot < fieldSources {
 			p.values[slot] = value
 		} else {
@@ -153,6 +169,7 @@ func (p *parser) fill(e *Entry) error {
 		return errDate
 	}
 	e.Method, e.Path, e.Host, e.Client, e.ForwardedFor = v[fieldMethod], v[fieldPath], v[fieldHost], v[fieldClient], v[fieldForwardedFor]
+	e.Details = v[fieldDetails]
 	method, path := cutRequest(v[fieldRequest])
 	if e.Method == "" {
 		e.Method = method

@@ -20,6 +20,9 @@ type Log struct {
 	// their place, so that they count as later than they were: by MostLateMS at most.
 	Late       int64
 	MostLateMS int64
+	// Unfit are the fields of Options.Fields whose place a log of this format cannot
+	// have, Unmet those that no line had a value for.
+	Unfit, Unmet []Field
 	// Err is why reading ended before the log did.
 	Err error
 }
@@ -112,6 +115,7 @@ func (s *stream) read(in Input, o *Options) {
 	}
 	ordered.finish()
 	s.flush()
+	s.log.Unfit, s.log.Unmet = parser.unfit, parser.unmet()
 	s.log.Late, s.log.MostLateMS = ordered.late, ordered.mostLate
 }
 

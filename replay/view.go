@@ -101,6 +101,21 @@ func Lacks(layout *accesslog.Layout, components []identity.Component) []string {
 	return lacks
 }
 
+// Reads says whether some component is read from a place of this source, which a
+// log's field has.
+func Reads(source string, components []identity.Component) bool {
+	with, without := newView(&accesslog.Layout{Sources: []string{source}}), newView(&accesslog.Layout{})
+	return slices.ContainsFunc(components, func(c identity.Component) bool {
+		switch {
+		case c.Source.Kind() == "query":
+			return named(with.queries, c.Source.Argument())
+		case c.Name == "ip":
+			return named(with.properties, sourceAddress)
+		}
+		return with.has(c) && !without.has(c)
+	})
+}
+
 // has says whether the log has a place for a component.
 func (v *view) has(c identity.Component) bool {
 	argument := c.Source.Argument()

@@ -19,6 +19,8 @@ type Comparison struct {
 	To         time.Time `json:"to"`
 	Requests   int64     `json:"requests"`
 	Unreadable int64     `json:"unreadable"`
+	// AnsweredBefore is how many were answered before routelimit, and take no part.
+	AnsweredBefore int64 `json:"answered_before"`
 	// Changes are those of the policy, in words.
 	Changes []string `json:"changes"`
 	// Flow is all requests by what both policies say.
@@ -71,6 +73,9 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 	var all Flow
 	lose, gain := offenders{most: mostOffenders}, offenders{most: mostOffenders}
 	read, err := accesslog.Read(ctx, logs, o.Read, func(e *accesslog.Entry) error {
+		if sides[0].seen.skips(e) && sides[1].seen.skips(e) { // both see the same
+			return nil
+		}
 		was, is := sides[0].play(e), sides[1].play(e)
 		routes := [2]string{keyOf(was.Route), keyOf(is.Route)}
 		flow := flows[routes]
@@ -92,10 +97,10 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 	if err != nil {
 		return nil, err
 	}
-	reports := [2]*Report{sides[0].report(read, 0), sides[1].report(read, 0)}
+	reports := [2]*Report{sides[0].report(read, o.Read.Fields, 0), sides[1].report(read, o.Read.Fields, 0)}
 	c := &Comparison{
 		Logs: reports[1].Logs, From: reports[1].From, To: reports[1].To,
-		Requests: reports[1].Requests, Unreadable: reports[1].Unreadable,
+		Requests: reports[1].Requests, Unreadable: reports[1].Unreadable, AnsweredBefore: reports[1].AnsweredBefore,
 		Changes: changes(before, after), Flow: all, Routes: []RouteChange{},
 		Lose: affected(&lose, o.Top), Gain: affected(&gain, o.Top),
 		Losing: len(lose.known), Gaining: len(gain.known), AtLeast: lose.floor > 0 || gain.floor > 0,

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,28 @@ type sights struct {
 	refused     int64 // with status 429
 	query       bool  // some path had one
 	preflights  int64
+	before      map[string]int64 // answered before routelimit, by what
+}
+
+// skips says whether a request never came to routelimit, and takes note of it.
+func (s *sights) skips(e *accesslog.Entry) bool {
+	by := replay.AnsweredBefore(e)
+	if by == "" {
+		return false
+	}
+	if s.before == nil {
+		s.before = map[string]int64{}
+	}
+	s.before[by]++
+	return true
+}
+
+// skipped is how many never came to routelimit.
+func (s *sights) skipped() (n int64) {
+	for _, requests := range s.before {
+		n += requests
+	}
+	return n
 }
 
 func (s *sights) add(p *replay.Played) {
@@ -42,6 +65,7 @@ type notes struct {
 	player   *replay.Player
 	seen     *sights
 	layouts  []*accesslog.Layout
+	fields   []accesslog.Field // that were given
 	lines    []string
 }
 
@@ -74,6 +98,7 @@ func (r *Report) explainLacks(layouts []*accesslog.Layout) {
 func (n *notes) write(r *Report, logs []*accesslog.Log) []string {
 	n.lines = []string{}
 	n.aboutLogs(r, logs)
+	n.aboutFields(logs)
 	n.aboutLimits(r)
 	n.aboutAddresses(r)
 	n.aboutRoutes(r)
@@ -81,7 +106,9 @@ func (n *notes) write(r *Report, logs []*accesslog.Log) []string {
 }
 
 func (n *notes) say(format string, args ...any) {
-	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); !slices.Contains(n.lines, line) { // the next log may lack the same
+		n.lines = append(n.lines, line)
+	}
 }
 
 func (n *notes) aboutLogs(r *Report, logs []*accesslog.Log) {
@@ -96,6 +123,14 @@ func (n *notes) aboutLogs(r *Report, logs []*accesslog.Log) {
 		if l.Unreadable*100 > l.Lines {
 			n.say("%s: %d of %d lines cannot be read; they take no part.", l.Name, l.Unreadable, l.Lines)
 		}
+	}
+	if by := n.seen.before; len(by) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
+		}
+		n.say("%s answered before routelimit, as the response code details say (%s); they take no part.",
+			were(n.seen.skipped()), strings.Join(parts, ", "))
 	}
 	if n.seen.refused > 0 {
 		n.say("%s had the answer 429 already, from whoever limited then. They count as requests and were played; what they would have been answered otherwise is unknown.",
@@ -148,18 +183,34 @@ func (n *notes) aboutLimit(route *Route, l *Limit) {
 
 // aboutVariables says what of a limit each request would decide, and a log does not say.
 func (n *notes) aboutVariables(name string, l *Limit) {
-	var by []identity.Component
-	if l.limit.Plans != nil {
-		by = append(by, identity.Component{Source: l.limit.Plans.By})
+	if plans := l.limit.Plans; plans != nil {
+		n.aboutVariable(plans.By, name+" goes by %s, for which a log has no place: all callers have the default plan there.")
 	}
-	if l.limit.CostFrom.Kind() != "" {
-		by = append(by, identity.Component{Source: l.limit.CostFrom})
-	}
+	n.aboutVariable(l.limit.CostFrom, name+" takes its cost from %s, for which a log has no place: a request costs 1 there.")
+}
+
+func (n *notes) aboutVariable(source identity.Source, format string) {
 	for _, layout := range n.layouts {
-		for _, lack := range replay.Lacks(layout, by) {
-			n.say("%s goes by %s, for which a log has no place: all callers have the default plan there, and a request costs 1. Name it with --field %s=PLACE.", name, lack, lack)
+		for _, lack := range replay.Lacks(layout, components(source)) {
+			n.say(format+" Name it with --field %s=PLACE.", lack, lack)
 		}
 	}
+}
+
+// components are one that is read from the source, or none where there is no source.
+func components(source identity.Source) []identity.Component {
+	if source.Kind() == "" {
+		return nil
+	}
+	return []identity.Component{{Source: source}}
+}
+
+// were is "1 request was" or "37 requests were".
+func were(n int64) string {
+	if n == 1 {
+		return "1 request was"
+	}
+	return requests(n) + " were"
 }
 
 // requests is "1 request" or "37 requests".

@@ -16,11 +16,13 @@ type Report struct {
 	Logs       []Log     `json:"logs"`
 	From       time.Time `json:"from"` // of the first and the last request
 	To         time.Time `json:"to"`
-	Requests   int64     `json:"requests"`
+	Requests   int64     `json:"requests"` // that were played
 	Unreadable int64     `json:"unreadable"`
 	Outcomes   Outcomes  `json:"outcomes"`
 	// AlreadyRefused is how many have the status 429 in the log.
 	AlreadyRefused int64 `json:"already_refused"`
+	// AnsweredBefore is how many were answered before routelimit, and take no part.
+	AnsweredBefore int64 `json:"answered_before"`
 	// Notes say what is to be known before the numbers are believed.
 	Notes    []string `json:"notes"`
 	Routes   []Route  `json:"routes"` // in the order of the policy, the default last

@@ -23,13 +23,15 @@ func Run(ctx context.Context, p *policy.Policy, logs []accesslog.Input, o Option
 	o.Replay.Uses = true
 	s := newSide(p, o.Replay)
 	read, err := accesslog.Read(ctx, logs, o.Read, func(e *accesslog.Entry) error {
-		s.play(e)
+		if !s.seen.skips(e) {
+			s.play(e)
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.report(read, o.Top), nil
+	return s.report(read, o.Read.Fields, o.Top), nil
 }
 
 // side is one policy and what it does.
@@ -53,12 +55,13 @@ func (s *side) play(e *accesslog.Entry) *replay.Played {
 }
 
 // report is what became of all requests.
-func (s *side) report(read []*accesslog.Log, top int) *Report {
+func (s *side) report(read []*accesslog.Log, fields []accesslog.Field, top int) *Report {
 	t := s.tally
-	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), AlreadyRefused: s.seen.refused}
+	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), AlreadyRefused: s.seen.refused, AnsweredBefore: s.seen.skipped()}
 	for _, l := range read {
 		r.addLog(l)
 	}
+	r.Requests -= r.AnsweredBefore
 	if r.Requests > 0 {
 		r.From, r.To = timeOf(s.seen.first), timeOf(s.seen.last)
 	}
@@ -70,7 +73,7 @@ func (s *side) report(read []*accesslog.Log, top int) *Report {
 			Key: NoRoute, Requests: none.requests, Outcomes: outcomesOf(none.outcomes), Limits: []Limit{}, series: none.series,
 		})
 	}
-	n := notes{policy: s.policy, settings: s.settings, player: s.player, seen: &s.seen, layouts: layoutsOf(read)}
+	n := notes{policy: s.policy, settings: s.settings, player: s.player, seen: &s.seen, layouts: layoutsOf(read), fields: fields}
 	r.explainLacks(n.layouts)
 	r.Notes = n.write(r, read)
 	r.setTimeline(&t.clock)

@@ -82,7 +82,7 @@ func (f *diffFlags) run(cmd *cobra.Command) error {
 	} else {
 		printComparison(cmd.OutOrStdout(), c)
 	}
-	if err := logsFailure(c.Logs, c.Requests); err != nil {
+	if err := logsFailure(c.Logs, c.Requests+c.AnsweredBefore); err != nil {
 		return err
 	}
 	if c.Flow.Lost > 0 {

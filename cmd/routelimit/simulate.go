@@ -90,7 +90,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &failure{exitFindings, err}
 	}
-	return logsFailure(report.Logs, report.Requests)
+	return logsFailure(report.Logs, report.Requests+report.AnsweredBefore)
 }
 
 // logsFailure is the exit code where a log was not what it should be; the reason is
