@@ -9,8 +9,8 @@ import (
 // before are the response code details of answers that come before routelimit's: of
 // Envoy itself, which looks at a request before its filters do, and of the filters
 // that say who is calling, which belong before it. Envoy's documentation, "Response
-// Code Details"x: what
-// the router, the upstream or a codec says may come after routelimit has counted.
+// Code Details"; those of the filters stand in their source. All else plays: what the
+// router, the upstream or a codec says may come after routelimit has counted.
 var before = map[string]bool{
 	"absolute_path_rejected":    true,
 	"low_version":               true,

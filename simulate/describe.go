@@ -32,15 +32,16 @@ func describe(l *policy.Limit, t *limitTally, top int) Limit {
 	d.addPopulation(l, &t.population)
 	t.minutes.close()
 	if worst := t.minutes.worst; worst.refused > 0 {
-		d.WorstMinute = &Minute{timeOf(worst.at * 60_000), worst.requests, worst.refused}
+		d.WorstMinute = &Minute{timeOf(worst.at * 60_000), worst.requests, worst.refused, worst.spared}
 	}
 	return d
 }
 
 func (d *Limit) addPopulation(l *policy.Limit, p *population) {
-	peaks, refused := p.peaks()
+	peaks, refused, spared := p.peaks()
 	oneIn := int64(p.oneIn)
-	d.Identities, d.IdentitiesRefused, d.OneIn = int64(len(peaks))*oneIn, refused*oneIn, oneIn
+	d.Identities, d.OneIn = int64(len(peaks))*oneIn, oneIn
+	d.IdentitiesRefused, d.IdentitiesSpared = refused*oneIn, spared*oneIn
 	if len(peaks) == 0 || l.Limit.Limit == 0 {
 		return
 	}

@@ -30,10 +30,14 @@ type Comparison struct {
 	// not the new; Gain the other way round.
 	Lose []Affected `json:"lose"`
 	Gain []Affected `json:"gain"`
-	// Losing and Gaining are how many there are; AtLeast says that there are more.
-	Losing  int  `json:"losing"`
-	Gaining int  `json:"gaining"`
-	AtLeast bool `json:"at_least"`
+	// Losing and Gaining are how many identities there are; AtLeast says that there are
+	// more. AllLose and AllGain are the requests of everybody, whoever sent them: of
+	// routes that are shut or not declared.
+	Losing  int   `json:"losing"`
+	Gaining int   `json:"gaining"`
+	AtLeast bool  `json:"at_least"`
+	AllLose int64 `json:"all_lose"`
+	AllGain int64 `json:"all_gain"`
 
 	NotesOld []string `json:"notes_old"`
 	NotesNew []string `json:"notes_new"`
@@ -56,6 +60,9 @@ type RouteChange struct {
 	Flow
 }
 
+// Everybody stands for an identity where a refusal asks for none.
+const Everybody = "everybody"
+
 // Affected is an identity whose requests fare otherwise.
 type Affected struct {
 	Route    string    `json:"route"` // of the policy that refuses
@@ -71,7 +78,7 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 	sides := [2]*side{newSide(before, old), newSide(after, o.Replay)}
 	flows := map[[2]string]*Flow{}
 	var all Flow
-	lose, gain := offenders{most: mostOffenders}, offenders{most: mostOffenders}
+	lose, gain := newAffected(), newAffected()
 	read, err := accesslog.Read(ctx, logs, o.Read, func(e *accesslog.Entry) error {
 		if sides[0].seen.skips(e) && sides[1].seen.skips(e) { // both see the same
 			return nil
@@ -88,9 +95,9 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 		}
 		switch {
 		case refused(is) && !refused(was):
-			lose.refused(refuser(is), e.TimeMS)
+			lose.add(is)
 		case refused(was) && !refused(is):
-			gain.refused(refuser(was), e.TimeMS)
+			gain.add(was)
 		}
 		return nil
 	})
@@ -102,8 +109,8 @@ func Compare(ctx context.Context, before, after *policy.Policy, logs []accesslog
 		Logs: reports[1].Logs, From: reports[1].From, To: reports[1].To,
 		Requests: reports[1].Requests, Unreadable: reports[1].Unreadable, AnsweredBefore: reports[1].AnsweredBefore,
 		Changes: changes(before, after), Flow: all, Routes: []RouteChange{},
-		Lose: affected(&lose, o.Top), Gain: affected(&gain, o.Top),
-		Losing: len(lose.known), Gaining: len(gain.known), AtLeast: lose.floor > 0 || gain.floor > 0,
+		Lose: lose.list(o.Top), Gain: gain.list(o.Top), AllLose: lose.all, AllGain: gain.all,
+		Losing: lose.identities(), Gaining: gain.identities(), AtLeast: lose.floor > 0 || gain.floor > 0,
 		NotesOld: reports[0].Notes, NotesNew: reports[1].Notes,
 	}
 	for routes, flow := range flows {
@@ -141,31 +148,4 @@ func keyOf(r *policy.Route) string {
 		return NoRoute
 	}
 	return r.Key
-}
-
-// refuser is the route, the limit and the identity of a refusal, with NULs between,
-// which no key has.
-func refuser(p *replay.Played) string {
-	name, identity := "undeclared", ""
-	if p.Blocked != nil {
-		name, identity = p.Blocked.Name, cmp.Or(p.BlockedFor, "everybody")
-	}
-	for i := range p.Groups {
-		g := &p.Groups[i]
-		for j := range g.Limits {
-			if a := &g.Limits[j]; !a.Pass && a.Refuses {
-				return keyOf(p.Route) + "\x00" + a.Limit.Name + "\x00" + identityOf(g, a.Limit)
-			}
-		}
-	}
-	return keyOf(p.Route) + "\x00" + name + "\x00" + identity
-}
-
-func affected(o *offenders, most int) []Affected {
-	list := []Affected{}
-	for _, r := range o.top(most) {
-		parts := strings.SplitN(r.Identity, "\x00", 3)
-		list = append(list, Affected{parts[0], parts[1], parts[2], r.Refused, r.First})
-	}
-	return list
 }

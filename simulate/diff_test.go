@@ -62,9 +62,9 @@ func TestRefusalsWithoutAnIdentityAreNamed(t *testing.T) {
 	c := compare(t, `{"routes": {"GET /shut": {"limits": []}, "GET /gone": {"limits": []}}, "default": null}`,
 		`{"routes": {"GET /shut": {"name": "n", "identity": "ip", "limit": 0, "window": "1m"}}, "undeclared": "refuse"}`,
 		line(1, "GET", "/shut", "203.0.113.7", 200)+line(2, "GET", "/gone", "203.0.113.7", 200))
-	want := []Affected{{"GET:/shut", "n", "everybody", 1, at(1)}, {NoRoute, "undeclared", "", 1, at(2)}}
-	if diff := cmp.Diff(want, c.Lose); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	want := []Affected{{"GET:/shut", "n", "everybody", 1, at(1)}, {NoRoute, "undeclared", Everybody, 1, at(2)}}
+	if diff := cmp.Diff(want, c.Lose); diff != "" || c.Losing != 0 || c.AllLose != 2 {
+		t.Errorf("%d identities, %d requests of everybody (-want +got):\n%s", c.Losing, c.AllLose, diff)
 	}
 }
 

@@ -302,12 +302,13 @@ func hasHost(r *policy.Route) bool {
 	return !strings.HasPrefix(path, "/")
 }
 
+// usesQuery says whether something is read from the query that is no field by itself.
 func (n *notes) usesQuery() bool {
 	for _, r := range routesOf(n.policy, n.settings.Carried) {
 		for _, l := range r.Limits {
 			for _, all := range l.Identity.Alternatives() {
 				for _, c := range all {
-					if c.Source.Kind() == "query" {
+					if c.Source.Kind() == "query" && !n.every(func(a *accesslog.Layout) bool { return slices.Contains(a.Sources, c.Source.String()) }) {
 						return true
 					}
 				}

@@ -23,9 +23,12 @@ type offenders struct {
 	known map[string]*refusals
 }
 
-type refusals struct{ count, first, last int64 }
+type refusals struct {
+	count, first, last int64
+	spared             bool // let through all the same
+}
 
-func (o *offenders) refused(identity string, atMS int64) {
+func (o *offenders) refused(identity string, atMS int64, spared bool) {
 	r := o.known[identity]
 	if r == nil {
 		if len(o.known) >= o.most {
@@ -38,7 +41,7 @@ func (o *offenders) refused(identity string, atMS int64) {
 		o.known[strings.Clone(identity)] = r
 	}
 	r.count++
-	r.last = atMS
+	r.last, r.spared = atMS, r.spared || spared
 }
 
 // drop forgets the lower half.
@@ -61,7 +64,7 @@ func (o *offenders) drop() {
 func (o *offenders) top(most int) []Refusals {
 	list := []Refusals{}
 	for identity, r := range o.known {
-		list = append(list, Refusals{identity, r.count, timeOf(r.first), timeOf(r.last)})
+		list = append(list, Refusals{identity, r.count, timeOf(r.first), timeOf(r.last), r.spared})
 	}
 	slices.SortFunc(list, func(a, b Refusals) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), strings.Compare(a.Identity, b.Identity))

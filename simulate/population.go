@@ -12,22 +12,22 @@ type population struct {
 }
 
 type member struct {
-	peak    int64
-	refused bool
+	peak            int64
+	refused, spared bool
 }
 
 func newPopulation(most int) population {
 	return population{most: most, oneIn: 1, members: map[uint64]member{}}
 }
 
-// saw takes note of one request.
-func (p *population) saw(key string, use int64, refused bool) {
+// saw takes note of one request. An identity that is spared is let through all the same.
+func (p *population) saw(key string, use int64, refused, spared bool) {
 	hash := hashOf(key)
 	if hash%p.oneIn != 0 {
 		return
 	}
 	m := p.members[hash]
-	m.peak, m.refused = max(m.peak, use), m.refused || refused
+	m.peak, m.refused, m.spared = max(m.peak, use), m.refused || refused, m.spared || refused && spared
 	p.members[hash] = m
 	for len(p.members) > p.most {
 		p.oneIn *= 2
@@ -51,17 +51,21 @@ func hashOf(key string) uint64 {
 	return h ^ h>>33
 }
 
-// peaks are the highest uses, in ascending order, and how many members were refused.
-func (p *population) peaks() (peaks []int64, refused int64) {
+// peaks are the highest uses, in ascending order, how many members were refused, and
+// how many of those spared.
+func (p *population) peaks() (peaks []int64, refused, spared int64) {
 	peaks = make([]int64, 0, len(p.members))
 	for _, m := range p.members {
 		peaks = append(peaks, m.peak)
 		if m.refused {
 			refused++
 		}
+		if m.spared {
+			spared++
+		}
 	}
 	slices.Sort(peaks)
-	return peaks, refused
+	return peaks, refused, spared
 }
 
 // perMille are the shares of identities that suggestions are made for.

@@ -19,6 +19,7 @@ type Report struct {
 	Requests   int64     `json:"requests"` // that were played
 	Unreadable int64     `json:"unreadable"`
 	Outcomes   Outcomes  `json:"outcomes"`
+	Partly     int64     `json:"partly"` // see Route.Partly
 	// AlreadyRefused is how many have the status 429 in the log.
 	AlreadyRefused int64 `json:"already_refused"`
 	// AnsweredBefore is how many were answered before routelimit, and take no part.
@@ -65,7 +66,8 @@ type Route struct {
 	Template string   `json:"template"` // "" for the default and for no route
 	Requests int64    `json:"requests"`
 	Outcomes Outcomes `json:"outcomes"`
-	// Partly is how many of those passed were not asked about all limits.
+	// Partly is how many others were not asked about all limits, so that more of them
+	// may be refused.
 	Partly int64   `json:"partly"`
 	Limits []Limit `json:"limits"`
 
@@ -103,6 +105,8 @@ type Limit struct {
 
 	Identities        int64 `json:"identities"`
 	IdentitiesRefused int64 `json:"identities_refused"` // at least once
+	// IdentitiesSpared are those of IdentitiesRefused that Spared is about.
+	IdentitiesSpared int64 `json:"identities_spared"`
 	// OneIn is 1 if all identities were looked at, or how many each stands for.
 	OneIn        int64        `json:"one_in"`
 	Suggestions  []Suggestion `json:"suggestions"`
@@ -144,6 +148,7 @@ type Minute struct {
 	At       time.Time `json:"at"`
 	Requests int64     `json:"requests"`
 	Refused  int64     `json:"refused"`
+	Spared   int64     `json:"spared"` // of those refused
 }
 
 // Refusals are those of one identity.
@@ -152,6 +157,8 @@ type Refusals struct {
 	Refused  int64     `json:"refused"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
+	// Spared says that they passed this limit all the same, see Limit.Spared.
+	Spared bool `json:"spared"`
 }
 
 // Timeline is all routes over time.

@@ -57,7 +57,7 @@ func (s *side) play(e *accesslog.Entry) *replay.Played {
 // report is what became of all requests.
 func (s *side) report(read []*accesslog.Log, fields []accesslog.Field, top int) *Report {
 	t := s.tally
-	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), AlreadyRefused: s.seen.refused, AnsweredBefore: s.seen.skipped()}
+	r := &Report{Logs: []Log{}, Routes: []Route{}, Outcomes: outcomesOf(t.all), Partly: t.partly, AlreadyRefused: s.seen.refused, AnsweredBefore: s.seen.skipped()}
 	for _, l := range read {
 		r.addLog(l)
 	}

@@ -96,9 +96,9 @@ func TestReportOfASmallLogIsTheOneMadeByHand(t *testing.T) {
 				Identities: 4, IdentitiesRefused: 3, OneIn: 1,
 				Suggestions:  []Suggestion{{0.1, 5, false}, {1, 5, false}, {5, 5, false}},
 				Distribution: []Bin{{1, 1, 1}, {2, 2, 0}, {3, 4, 2}, {5, 6, 1}},
-				WorstMinute:  &Minute{at(0), 6, 2},
+				WorstMinute:  &Minute{at(0), 6, 2, 0},
 				Top: []Refusals{
-					{"ip:192.0.2.65", 2, at(4), at(5)}, {"ip:192.0.2.67", 1, at(64), at(64)}, {"ip:192.0.2.68", 1, at(68), at(68)},
+					{"ip:192.0.2.65", 2, at(4), at(5), false}, {"ip:192.0.2.67", 1, at(64), at(64), false}, {"ip:192.0.2.68", 1, at(68), at(68), false},
 				},
 			}}},
 			{Key: "GET:/free", Template: "GET /free", Requests: 1, Outcomes: Outcomes{Unlimited: 1}, Limits: []Limit{}},
@@ -178,7 +178,7 @@ func TestShadowsAreCountedAndRefuseNobody(t *testing.T) {
 	p := parse(t, `{"default": {"identity": "ip", "limit": 1, "window": "1m", "shadow": true}}`)
 	report := run(t, p, strings.Repeat(line(1, "GET", "/", "203.0.113.7", 200), 3), replay.Settings{})
 	l := report.Routes[0].Limits[0]
-	if report.Outcomes.Passed != 3 || l.Refused != 2 || l.Passed != 1 || !l.Shadow || l.IdentitiesRefused != 1 {
+	if report.Outcomes.Passed != 3 || l.Refused != 2 || l.Passed != 1 || !l.Shadow || l.IdentitiesRefused != 1 || l.IdentitiesSpared != 1 || !l.Top[0].Spared {
 		t.Errorf("%+v", report)
 	}
 }
@@ -199,7 +199,7 @@ func TestPlansAndCostsAreTheCallersOwn(t *testing.T) {
 	}
 	report := run(t, p, log.String(), replay.Settings{}, "header:plan=.plan", "header:cost=.cost")
 	l := report.Routes[0].Limits[0]
-	want := []Refusals{{"ip:192.0.2.65", 1, at(1), at(1)}, {"ip:192.0.2.66", 1, at(1), at(1)}, {"ip:192.0.2.67", 1, at(1), at(1)}}
+	want := []Refusals{{"ip:192.0.2.65", 1, at(1), at(1), false}, {"ip:192.0.2.66", 1, at(1), at(1), false}, {"ip:192.0.2.67", 1, at(1), at(1), false}}
 	if diff := cmp.Diff(want, l.Top); diff != "" || l.Passed != 4 || l.Refused != 3 || l.IdentitiesRefused != 3 || l.Suggestions[0].Number != 6 || l.Terms != "2 in 1m by sliding_window, by header:plan gold 5 none 0" {
 		t.Errorf("%+v (-want +got):\n%s", l, diff)
 	}
@@ -214,7 +214,7 @@ func TestALimitThatIsNotEnforcedForAllSparesSome(t *testing.T) {
 	}
 	report := run(t, p, log.String(), replay.Settings{})
 	l := report.Routes[0].Limits[0]
-	if l.Refused != 100 || l.Spared < 30 || l.Spared > 70 || report.Outcomes.Refused != l.Refused-l.Spared || !strings.HasSuffix(l.Terms, ", for 50% of callers") {
+	if l.Refused != 100 || l.Spared < 30 || l.Spared > 70 || report.Outcomes.Refused != l.Refused-l.Spared || l.IdentitiesRefused != 100 || l.IdentitiesSpared != l.Spared || l.WorstMinute.Spared != l.Spared || !strings.HasSuffix(l.Terms, ", for 50% of callers") {
 		t.Errorf("%+v, %+v", report.Outcomes, l)
 	}
 }

@@ -10,6 +10,7 @@ type tally struct {
 	routes map[*policy.Route]*routeTally // nil: no route
 	limits map[*policy.Limit]*limitTally
 	all    [replay.Outcomes]int64
+	partly int64
 	clock  clock
 	// Of one limit.
 	mostIdentities, mostOffenders int
@@ -66,8 +67,9 @@ func (t *tally) add(p *replay.Played) {
 	r.requests++
 	r.outcomes[p.Outcome]++
 	t.all[p.Outcome]++
-	if p.Outcome == replay.Passed && len(p.LeftOut) > 0 {
+	if p.Outcome != replay.LeftOut && len(p.LeftOut) > 0 {
 		r.partly++
+		t.partly++
 	}
 	refused := p.Outcome == replay.Refused || p.Outcome == replay.Undeclared
 	at := t.clock.cellAt(p.Entry.TimeMS, func(offset, into int64) {
@@ -84,10 +86,10 @@ func (t *tally) add(p *replay.Played) {
 		l := t.limit(p.Blocked)
 		l.asked++
 		l.refused++
-		l.minutes.add(p.Entry.TimeMS, true)
+		l.minutes.add(p.Entry.TimeMS, true, false)
 		if p.BlockedFor != "" {
-			l.offenders.refused(p.BlockedFor, p.Entry.TimeMS)
-			l.population.saw(p.BlockedFor, 1, true)
+			l.offenders.refused(p.BlockedFor, p.Entry.TimeMS, false)
+			l.population.saw(p.BlockedFor, 1, true, false)
 		}
 	}
 	for i := range p.Groups {
@@ -100,13 +102,14 @@ func (t *tally) add(p *replay.Played) {
 func (t *tally) addAsked(p *replay.Played, g *replay.Group, a *replay.Asked) {
 	l := t.limit(a.Limit)
 	l.asked++
+	spared := !a.Pass && !a.Refuses
 	switch {
 	case !a.Pass:
 		l.refused++
-		if !a.Refuses {
+		if spared {
 			l.spared++
 		}
-		l.offenders.refused(identityOf(g, a.Limit), p.Entry.TimeMS)
+		l.offenders.refused(identityOf(g, a.Limit), p.Entry.TimeMS, spared)
 	case p.Outcome == replay.Refused:
 		l.withheld++
 	default:
@@ -121,8 +124,8 @@ func (t *tally) addAsked(p *replay.Played, g *replay.Group, a *replay.Asked) {
 		l.used[a.Used] = used
 	}
 	used.Requests++
-	l.population.saw(g.Key, a.Use, !a.Pass)
-	l.minutes.add(p.Entry.TimeMS, !a.Pass)
+	l.population.saw(g.Key, a.Use, !a.Pass, spared)
+	l.minutes.add(p.Entry.TimeMS, !a.Pass, spared)
 }
 
 // identityOf is who a key stands for, with Envoy's route where each has a count of
@@ -157,9 +160,9 @@ func (t *tally) limit(l *policy.Limit) *limitTally {
 // minutes finds the minute with the most refusals, the first of several.
 type minutes struct{ now, worst minute }
 
-type minute struct{ at, requests, refused int64 }
+type minute struct{ at, requests, refused, spared int64 }
 
-func (m *minutes) add(ms int64, refused bool) {
+func (m *minutes) add(ms int64, refused, spared bool) {
 	if at := ms / 60_000; at != m.now.at {
 		m.close()
 		m.now = minute{at: at}
@@ -167,6 +170,9 @@ func (m *minutes) add(ms int64, refused bool) {
 	m.now.requests++
 	if refused {
 		m.now.refused++
+	}
+	if spared {
+		m.now.spared++
 	}
 }
 

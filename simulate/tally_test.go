@@ -15,9 +15,9 @@ func TestSuggestionsRefuseNoMoreThanTheirShare(t *testing.T) {
 		n := rapid.IntRange(1, 3000).Draw(t, "n")
 		most := rapid.Int64Range(1, 50).Draw(t, "most")
 		for i := range n {
-			p.saw(fmt.Sprint(i), 1+int64(i*i)%most, false)
+			p.saw(fmt.Sprint(i), 1+int64(i*i)%most, false, false)
 		}
-		peaks, _ := p.peaks()
+		peaks, _, _ := p.peaks()
 		for _, share := range perMille {
 			over := func(number int64) (n int64) {
 				for _, peak := range peaks {
@@ -40,10 +40,10 @@ func TestTooManyIdentitiesAreSampledFairly(t *testing.T) {
 	const n = 50_000
 	for round := range 3 { // the peak comes last, and is seen of all that are kept
 		for i := range n {
-			p.saw(fmt.Sprintf("rl:{default|ip:10.0.%d.%d}", i/250, i%250), int64(1+i%100*round), i%10 == 0)
+			p.saw(fmt.Sprintf("rl:{default|ip:10.0.%d.%d}", i/250, i%250), int64(1+i%100*round), i%10 == 0, i%20 == 0)
 		}
 	}
-	peaks, refused := p.peaks()
+	peaks, refused, spared := p.peaks()
 	if len(peaks) > 1000 || len(peaks) < 400 || p.oneIn != 64 {
 		t.Fatalf("%d kept, one in %d", len(peaks), p.oneIn)
 	}
@@ -52,6 +52,9 @@ func TestTooManyIdentitiesAreSampledFairly(t *testing.T) {
 	}
 	if share := float64(refused) / float64(len(peaks)); math.Abs(share-0.1) > 0.03 {
 		t.Errorf("%v were refused, of a tenth", share)
+	}
+	if share := float64(spared) / float64(len(peaks)); math.Abs(share-0.05) > 0.03 {
+		t.Errorf("%v were spared, of a twentieth", share)
 	}
 	if got := suggest(peaks, 50); got < 185 || got > 199 { // 1, 3, …, 199 are equally many
 		t.Errorf("95%% lie under %d", got)
@@ -75,8 +78,8 @@ func TestBinsHoldAllPeaks(t *testing.T) {
 func TestOffendersStayBoundedAndSayHowFarTheyAreWrong(t *testing.T) {
 	o := offenders{most: mostOffenders}
 	for i := range 3 * mostOffenders {
-		o.refused("often", int64(i))
-		o.refused(fmt.Sprint(i), int64(i))
+		o.refused("often", int64(i), false)
+		o.refused(fmt.Sprint(i), int64(i), false)
 	}
 	top := o.top(1)
 	if len(o.known) > mostOffenders || top[0].Identity != "often" || top[0].Refused != 3*mostOffenders || o.floor < 1 || o.floor > 5 {
@@ -90,11 +93,11 @@ func TestOffendersStayBoundedAndSayHowFarTheyAreWrong(t *testing.T) {
 func TestWorstMinuteIsTheFirstOfTheWorst(t *testing.T) {
 	var m minutes
 	for _, at := range []int64{0, 1, 60_000, 60_001, 119_999, 180_000, 180_001, 180_002} {
-		m.add(at, at != 180_001)
+		m.add(at, at != 180_001, at == 60_001)
 	}
-	m.add(600_000, false)
+	m.add(600_000, false, false)
 	m.close()
-	if m.worst != (minute{1, 3, 3}) {
+	if m.worst != (minute{1, 3, 3, 1}) {
 		t.Errorf("%+v", m.worst)
 	}
 }
