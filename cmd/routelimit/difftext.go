@@ -43,16 +43,16 @@ func printComparison(out io.Writer, c *simulate.Comparison) {
 		table.addFlow("all", c.Flow)
 	}
 	table.print(out)
-	printAffected(out, p, "lose", "pass the old policy and not the new", c.Losing, c.AtLeast, c.Lose)
-	printAffected(out, p, "gain", "pass the new policy and not the old", c.Gaining, c.AtLeast, c.Gain)
+	printAffected(out, p, "lose", "pass the old policy and not the new", c.Losing, c.AllLose, c.AtLeast, c.Lose)
+	printAffected(out, p, "gain", "pass the new policy and not the old", c.Gaining, c.AllGain, c.AtLeast, c.Gain)
 }
 
 func (g *grid) addFlow(name string, f simulate.Flow) {
 	g.row(name, grouped(f.Requests), grouped(f.Old), grouped(f.New), grouped(f.Lost), grouped(f.Gained))
 }
 
-func printAffected(out io.Writer, p paint, verb, meaning string, n int, atLeast bool, list []simulate.Affected) {
-	if n == 0 {
+func printAffected(out io.Writer, p paint, verb, meaning string, n int, all int64, atLeast bool, list []simulate.Affected) {
+	if n == 0 && all == 0 {
 		fmt.Fprintf(out, "\n%s nobody\n", p.bold(verb))
 		return
 	}
@@ -60,10 +60,18 @@ func printAffected(out io.Writer, p paint, verb, meaning string, n int, atLeast 
 	if atLeast {
 		least = "at least "
 	}
-	fmt.Fprintf(out, "\n%s %s%s, whose requests %s\n", p.bold(verb), least, plural64(int64(n), "identity"), meaning)
+	identities := least + plural64(int64(n), "identity")
+	switch {
+	case n == 0:
+		fmt.Fprintf(out, "\n%s everybody, of whom %s %s\n", p.bold(verb), plural64(all, "request"), meaning)
+	case all == 0:
+		fmt.Fprintf(out, "\n%s %s, whose requests %s\n", p.bold(verb), identities, meaning)
+	default:
+		fmt.Fprintf(out, "\n%s %s and everybody (%s), whose requests %s\n", p.bold(verb), identities, plural64(all, "request"), meaning)
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range list {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\tsince %s\n", a.Identity, a.Route, a.Limit, plural64(a.Requests, "request"), a.First.Format(dateTime))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\tsince %s\n", a.Identity, routeName(a.Route), a.Limit, plural64(a.Requests, "request"), a.First.Format(dateTime))
 	}
 	table.Flush()
 }

@@ -31,7 +31,7 @@ const aboutLogs = `Logs are read in Envoy's default format, Istio's, the combine
 "-" is standard input. The format is found out from the first lines. Several logs are merged by time. What the log holds under
 other names, or what an identity of the policy is read from, is named with --field NAME=PLACE: a place is .a.path in JSON,
 the number of a word in a line of text, or =a text that holds for every request; a name is one of
-` + "time, request, method, path, host, status, client, forwarded_for" + `, or the source as the policy writes it:
+` + "time, request, method, path, host, status, client, forwarded_for, details" + `, or the source as the policy writes it:
 
   --field method=.req.method --field header:x-api-key=.api_key --field body:username=.user --field host==api.example.com`
 

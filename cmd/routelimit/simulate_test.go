@@ -169,6 +169,50 @@ func TestDiffExitsOneWhereSomethingIsLost(t *testing.T) {
 	}
 }
 
+func TestDiffSaysEverybodyWhereNoIdentityIsKnown(t *testing.T) {
+	open := write(t, "open.json", `{"default": null}`)
+	shut := write(t, "shut.json", `{"undeclared": "refuse"}`)
+	both := write(t, "both.json", `{"routes": {"GET /": {"identity": "ip", "limit": 1, "window": "1m"}}, "undeclared": "refuse"}`)
+	other := strings.ReplaceAll(twoRequests, `"path":"/"`, `"path":"/other"`)
+	for name, c := range map[string]struct{ new, log, want, row string }{
+		"everybody":         {shut, twoRequests, "lose everybody, of whom 2 requests pass the old policy and not the new", "  everybody  no route  undeclared  2 requests"},
+		"some and all":      {both, twoRequests + other, "lose 1 identity and everybody (2 requests), whose requests pass the old policy and not the new", "  everybody "},
+		"only who is known": {both, twoRequests, "lose 1 identity, whose requests pass the old policy and not the new", "  ip:203.0.113.7 "},
+	} {
+		_, out, _ := callWith(t.Context(), c.log, "diff", "--old", open, "--new", c.new, "--log", "-")
+		if !strings.Contains(out, c.want) || !strings.Contains(out, c.row) {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
+// What is spared is not called refused, and text and JSON say how many were not
+// asked about every limit.
+func TestTextTellsApartWhatIsRefusedAndWhatWouldBe(t *testing.T) {
+	const limit = `{"name": "n", "identity": "ip", "limit": 1, "window": "1m"`
+	for name, c := range map[string]struct {
+		limits string
+		want   []string
+	}{
+		"not enforced": {limit + `, "enforce_percent": 0}`, []string{
+			"of which 0 (0.0%) are refused at least once, and 1 (100.0%) would be if it were enforced for all",
+			"1 of 2 requests refused (1 of them let through", "00:00:01, let through"}},
+		"a shadow": {limit + `, "shadow": true}`, []string{
+			"of which 1 (100.0%) would be refused at least once", "1 of 2 requests would be refused\n", "  would be refused most\n"}},
+		"enforced": {limit + `}`, []string{"of which 1 (100.0%) are refused at least once\n", "1 of 2 requests refused\n", "  most refused\n", "00:00:01\n"}},
+		"a part": {limit + `}, {"name": "k", "identity": "k", "limit": 1, "window": "1m"}`, []string{
+			"not played  partly played\ndefault         2       1        1   50.0%            0           0              2\n", "not played, for 2 requests"}},
+	} {
+		policy := write(t, "policy.json", `{"identities": {"k": {"from": "header:k"}}, "default": {"limits": [`+c.limits+`]}}`)
+		_, out, _ := callWith(t.Context(), twoRequests, "simulate", "--policy", policy, "--log", "-")
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: it lacks %q:\n%s", name, want, out)
+			}
+		}
+	}
+}
+
 // The number of 5m windows, rows and columns agree, and no caller is in the table.
 func TestCSVHasARowForEachRouteAndLimit(t *testing.T) {
 	_, out, _ := call(t, "simulate", "--policy", examplePolicy, "--log", exampleLog, "--output", "csv", "--missing", "fallback")
@@ -177,7 +221,7 @@ func TestCSVHasARowForEachRouteAndLimit(t *testing.T) {
 		t.Fatalf("%v, %d rows\n%s", err, len(rows), out)
 	}
 	_, report := simulated(t, "", "--policy", examplePolicy, "--log", exampleLog, "--missing", "fallback")
-	want := []string{"POST:/login", "failed", "ip", "20 in 5m by sliding_window", "false", "170", "30", "0", "140", "17", "0", "21", "0", "20", "150", "150", "1", "", ""}
+	want := []string{"POST:/login", "failed", "ip", "20 in 5m by sliding_window", "false", "170", "30", "0", "0", "140", "17", "0", "", "21", "0", "0", "20", "150", "150", "1", "", ""}
 	if diff := cmp.Diff(want, rows[3]); diff != "" || report.Routes[0].Limits[1].Withheld != 140 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

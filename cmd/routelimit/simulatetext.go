@@ -21,12 +21,12 @@ func printSimulation(out io.Writer, r *simulate.Report) {
 		return
 	}
 	fmt.Fprintln(out)
-	table := grid{{"route", "requests", "passed", "refused", "of all", "not limited", "not played"}}
+	table := grid{{"route", "requests", "passed", "refused", "of all", "not limited", "not played", "partly played"}}
 	for _, route := range r.Routes {
-		table.addRoute(routeName(route.Key), route.Requests, route.Outcomes)
+		table.addRoute(routeName(route.Key), route.Requests, route.Outcomes, route.Partly)
 	}
 	if len(r.Routes) > 1 {
-		table.addRoute("all", r.Requests, r.Outcomes)
+		table.addRoute("all", r.Requests, r.Outcomes, r.Partly)
 	}
 	table.print(out)
 	for _, route := range r.Routes {
@@ -99,10 +99,10 @@ func wrap(text string, indent, width int) string {
 	return b.String()
 }
 
-func (g *grid) addRoute(name string, requests int64, o simulate.Outcomes) {
+func (g *grid) addRoute(name string, requests int64, o simulate.Outcomes, partly int64) {
 	refused := o.Refused + o.Undeclared
 	g.row(name, grouped(requests), grouped(o.Passed), grouped(refused), percent(refused, requests),
-		grouped(o.Unlimited+o.Exempt+o.Preflight), grouped(o.LeftOut))
+		grouped(o.Unlimited+o.Exempt+o.Preflight), grouped(o.LeftOut), grouped(partly))
 }
 
 func routeName(key string) string {
@@ -123,20 +123,20 @@ func printSimulatedLimit(out io.Writer, p paint, route string, l *simulate.Limit
 		verb = "would have refused"
 	}
 	fmt.Fprintf(out, "  requests     %s: passed %s, %s%s, refused only by others %s%s\n", grouped(l.Asked), grouped(l.Passed),
-		refusedText(p, verb, l.Refused), sparedText(l), grouped(l.Withheld), returnedText(l))
+		refusedText(p, verb, l.Refused), sparedText(l, l.Spared), grouped(l.Withheld), returnedText(l))
 	if l.Identities == 0 {
 		return
 	}
 	if len(l.Used) > 1 {
 		fmt.Fprintf(out, "  counted by   %s\n", usedText(l.Used))
 	}
-	fmt.Fprintf(out, "  identities   %s%s, of which %s (%s) are refused at least once\n", about(l), grouped(l.Identities),
-		grouped(l.IdentitiesRefused), percent(l.IdentitiesRefused, l.Identities))
+	fmt.Fprintf(out, "  identities   %s%s, of which %s\n", about(l), grouped(l.Identities), identitiesText(l))
 	if len(l.Suggestions) > 0 {
 		fmt.Fprintf(out, "  suggestion   %s\n", suggestions(l))
 	}
 	if l.WorstMinute != nil {
-		fmt.Fprintf(out, "  worst minute %s UTC: %s of %s refused\n", l.WorstMinute.At.Format("2006-01-02 15:04"), grouped(l.WorstMinute.Refused), plural64(l.WorstMinute.Requests, "request"))
+		fmt.Fprintf(out, "  worst minute %s UTC: %s of %s %srefused%s\n", l.WorstMinute.At.Format("2006-01-02 15:04"), grouped(l.WorstMinute.Refused),
+			plural64(l.WorstMinute.Requests, "request"), wouldBe(l), sparedText(l, l.WorstMinute.Spared))
 	}
 	printTop(out, l)
 }
@@ -165,11 +165,32 @@ func refusedText(p paint, verb string, n int64) string {
 	return text
 }
 
-func sparedText(l *simulate.Limit) string {
-	if l.Shadow || l.Spared == 0 {
+// sparedText says how many of those refused are not, where only some are.
+func sparedText(l *simulate.Limit, n int64) string {
+	if l.Shadow || n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of them let through, since it is not enforced for all)", grouped(l.Spared))
+	return fmt.Sprintf(" (%s of them let through, since it is not enforced for all)", grouped(n))
+}
+
+func wouldBe(l *simulate.Limit) string {
+	if l.Shadow {
+		return "would be "
+	}
+	return ""
+}
+
+// identitiesText says how many are refused, and how many only would be.
+func identitiesText(l *simulate.Limit) string {
+	share := func(n int64) string { return fmt.Sprintf("%s (%s)", grouped(n), percent(n, l.Identities)) }
+	switch {
+	case l.Shadow:
+		return share(l.IdentitiesRefused) + " would be refused at least once"
+	case l.IdentitiesSpared > 0:
+		return fmt.Sprintf("%s are refused at least once, and %s would be if it were enforced for all",
+			share(l.IdentitiesRefused-l.IdentitiesSpared), share(l.IdentitiesSpared))
+	}
+	return share(l.IdentitiesRefused) + " are refused at least once"
 }
 
 func returnedText(l *simulate.Limit) string {
@@ -207,14 +228,22 @@ func printTop(out io.Writer, l *simulate.Limit) {
 	if len(l.Top) == 0 {
 		return
 	}
-	fmt.Fprint(out, "  most refused")
+	head := "most refused"
+	if l.Shadow {
+		head = "would be refused most"
+	}
+	fmt.Fprint(out, "  "+head)
 	if l.TopFloor > 0 {
 		fmt.Fprintf(out, " (each may lack up to %s)", grouped(l.TopFloor))
 	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, t := range l.Top {
-		fmt.Fprintf(table, "    %s\t%s\t%s to %s\n", t.Identity, grouped(t.Refused), t.First.Format(dateTime), t.Last.Format(dayTime(t.First, t.Last)))
+		spared := ""
+		if t.Spared && !l.Shadow {
+			spared = ", let through"
+		}
+		fmt.Fprintf(table, "    %s\t%s\t%s to %s%s\n", t.Identity, grouped(t.Refused), t.First.Format(dateTime), t.Last.Format(dayTime(t.First, t.Last)), spared)
 	}
 	table.Flush()
 }

@@ -34,7 +34,7 @@ type tick struct {
 
 const (
 	width, height = 380.0, 190.0
-	left, right   = 44.0, 10.0
+	left, right   = 44.0, 30.0 // half of the last label's width
 	top, bottom   = 22.0, 38.0
 	plotWidth     = width - left - right
 	plotHeight    = height - top - bottom

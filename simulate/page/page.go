@@ -44,6 +44,14 @@ type limitOf struct {
 	simulate.Limit
 }
 
+// Certain is how many identities are refused something; of a shadow, would be.
+func (l limitOf) Certain() int64 {
+	if l.Shadow {
+		return l.IdentitiesRefused
+	}
+	return l.IdentitiesRefused - l.IdentitiesSpared
+}
+
 // limits are all, in the order of the policy, or if there are too many those with
 // the most refusals.
 func limits(r *simulate.Report) (shown []limitOf, hidden int) {

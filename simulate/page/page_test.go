@@ -67,6 +67,37 @@ func TestPageStandsByItself(t *testing.T) {
 	}
 }
 
+// What is refused, what only would be, and what was not played stand apart.
+func TestPageSaysWhatWouldBe(t *testing.T) {
+	r := report(1, 2)
+	r.Partly, r.Routes[0].Partly = 783, 783
+	l := &r.Routes[0].Limits[0]
+	l.Spared, l.IdentitiesSpared, l.WorstMinute.Spared, l.Top[0].Spared = 2, 1, 1, true
+	page := written(t, r)
+	for _, want := range []string{
+		`<b>783</b><span class="soft">played without every limit`, "<th>partly played</th>", "<td>783</td>",
+		">0 (0.0%)</span> refused at least once, and 1 (25.0%) would be if it were enforced for all", "2 of 5 refused (1 of them let through)", ">2, let through<",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %q", want)
+		}
+	}
+	l.Shadow = true
+	page = written(t, r)
+	for _, want := range []string{">1 (25.0%)</span> would be refused at least once<", "2 of 5 would be refused<", "<th>would be refused most"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("of a shadow it lacks %q", want)
+		}
+	}
+}
+
+// On a phone no word is wider than the page: long names break.
+func TestLongNamesBreak(t *testing.T) {
+	if !strings.Contains(text, "p, dd { overflow-wrap: anywhere; }") {
+		t.Error("the name of a log does not break")
+	}
+}
+
 func TestPageStaysSmallWhateverTheLog(t *testing.T) {
 	page := written(t, report(500, 600))
 	if plots := strings.Count(page, "over time\""); plots != maxLines+1 {
@@ -101,6 +132,24 @@ func TestTimelineDrawsWhatIsThere(t *testing.T) {
 	// 6 steps of 10 requests, every other with a refusal, under a ceiling of 60.
 	if b := c.Bars[0]; b.Class != "passed" || b.Height != plotHeight*57/60 || c.Bars[1].Height != plotHeight*3/60 || b.Title != "2026-12-01 00:00:00: 60 requests, 3 refused" {
 		t.Errorf("%+v, %+v", b, c.Bars[1])
+	}
+}
+
+// A letter is 6.5 wide at most; what lies beyond the plot's width is cut off.
+func TestLabelsOfTimeAreWhole(t *testing.T) {
+	for _, step := range []int64{1, 60, 3600, 86400} {
+		for steps := 2; steps <= 200; steps++ {
+			r := report(1, steps)
+			r.Timeline.Seconds = step
+			end := 0.0
+			for _, tick := range timeline(line{Line: r.Timeline.Routes[0], Timeline: &r.Timeline}).Along {
+				half := float64(len(tick.Text)) * 6.5 / 2
+				if tick.At-half < end || tick.At+half > width {
+					t.Fatalf("%d steps of %d s: %+v, behind %v", steps, step, tick, end)
+				}
+				end = tick.At + half
+			}
+		}
 	}
 }
 
