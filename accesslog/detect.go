@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -99,12 +100,15 @@ func (o *Options) candidates(sample []string) []candidate {
 	if o.Format == formatText {
 		return []candidate{newCandidate(formatText, &format{more: true}, o.Fields, nil, false, sample)}
 	}
-	isJSON := len(sample) > 0 && strings.HasPrefix(strings.TrimLeft(sample[0], " \t"), "{")
-	if o.Format == formatJSON || o.Format == "" && isJSON {
-		known, received := jsonFields(sample)
-		return []candidate{newCandidate(formatJSON, nil, o.Fields, known, received, sample)}
-	}
 	var all []candidate
+	first := slices.IndexFunc(sample, isObject)
+	if o.Format == formatJSON || o.Format == "" && first >= 0 {
+		known, received := jsonFields(sample)
+		all = append(all, newCandidate(formatJSON, nil, o.Fields, known, received, sample))
+		if first <= 0 {
+			return all
+		}
+	}
 	for i := range formats {
 		f := &formats[i]
 		if o.Format == "" || o.Format == f.name {
@@ -113,6 +117,10 @@ func (o *Options) candidates(sample []string) []candidate {
 	}
 	return all
 }
+
+// isObject says whether a line may be JSON. Others may stand between: what a proxy
+// writes besides its access log.
+func isObject(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") }
 
 // jsonFields are the fields that the first lines have under their common names.
 func jsonFields(sample []string) (fields []string, received bool) {

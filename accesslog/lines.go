@@ -44,7 +44,7 @@ func (l lines) next() ([]byte, error) {
 // sample returns the first whole lines without taking them.
 func (l lines) sample() []string {
 	head, _ := l.from.Peek(maxLine)
-	const most = 200
+	const most = 1000
 	var all []string
 	for len(head) > 0 && len(all) < most {
 		line, rest, ended := bytes.Cut(head, []byte("\n"))

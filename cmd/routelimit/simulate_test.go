@@ -81,6 +81,38 @@ func TestSimulateTakesTheEnvoyThatThePolicyIsFor(t *testing.T) {
 	}
 }
 
+// The log is what an Envoy 1.40.0 with the shipped configuration wrote, its own log
+// lines between: 14 logins, of which routelimit refused 4, 3 wrong tokens, a path with
+// an encoded slash and 3 searches.
+func TestSimulateReadsTheLogOfTheShippedEnvoy(t *testing.T) {
+	log, err := os.ReadFile("../../accesslog/testdata/envoy-1.40.0-shipped.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(log)
+	var alone strings.Builder
+	for line := range strings.Lines(whole) {
+		if strings.HasPrefix(line, "{") {
+			alone.WriteString(line)
+		}
+	}
+	for name, c := range map[string]struct {
+		log        string
+		unreadable int64
+	}{"the access log": {alone.String(), 0}, "and Envoy's lines": {whole, int64(strings.Count(whole, "\n")) - 21}} {
+		code, report := simulated(t, c.log, "--policy", shipped, "--log", "-")
+		if l := report.Logs[0]; code != exitOK || l.Format != "json" || l.Requests != 21 || l.Unreadable != c.unreadable {
+			t.Errorf("%s: code %d, %+v", name, code, l)
+		}
+		if report.Requests != 17 || report.AnsweredBefore != 4 || report.AlreadyRefused != 4 || report.Partly != 17 || report.Outcomes.Passed != 17 {
+			t.Errorf("%s: %+v", name, report)
+		}
+		if l := report.Routes[0].Limits[2]; l.Name != "address" || l.Identities != 1 || l.Asked != 14 {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
 func TestSimulatePlaysTheRoutesThatEnvoyCarries(t *testing.T) {
 	text := shippedWith(t, "                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}",
 		"                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}\n"+
