@@ -17,7 +17,7 @@ func (n *notes) aboutFields(logs []*accesslog.Log) {
 		}
 		for _, f := range l.Unmet {
 			if l.Requests > 0 {
-				n.say("%s: no line has a value at the place of --field %s, so nobody has %s there. Look whether the place is written as in the log.", l.Name, f, f.Name)
+				n.say("%s: no line has a value at the place of --field %s. Either no request had %s, or the log writes the place otherwise.", l.Name, f, f.Name)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func TestFieldsThatDidNothingAreNamed(t *testing.T) {
 			`default, limit "n" was not played for 1 request: the log has no place for body:username. Name it with --field body:username=PLACE, or play the limit as if nobody sent it with --missing fallback.`,
 		}},
 		"misspelt": {byUser, []string{"body:username=.usr"}, []string{userLine}, []string{
-			"1: no line has a value at the place of --field body:username=.usr, so nobody has body:username there. Look whether the place is written as in the log.",
+			"1: no line has a value at the place of --field body:username=.usr. Either no request had body:username, or the log writes the place otherwise.",
 			`default, limit "n": 1 of 1 requests had nothing of u; the address stood in.`,
 		}},
 		"read by nothing": {byUser, []string{"body:username=.user", "header:x-key=.user"}, []string{userLine},
