@@ -115,6 +115,9 @@ func TestPageOfNothingSaysSo(t *testing.T) {
 	if page := written(t, &simulate.Report{Notes: []string{"why"}}); !strings.Contains(page, "No request could be read") || !strings.Contains(page, "why") {
 		t.Error(page)
 	}
+	if page := written(t, &simulate.Report{AnsweredBefore: 3}); !strings.Contains(page, "No request came to routelimit") {
+		t.Error(page)
+	}
 }
 
 // All bars lie inside the plot, and their heights are the numbers'.
