@@ -41,7 +41,7 @@ var ErrNoRoutes = errors.New("it is a policy by itself, without Envoy's routes; 
 
 // File returns the findings in a file, in its order.
 func File(file []byte, o Options) ([]Finding, error) {
-	isJSON := bootstrap.IsObject(file)
+	isJSON := bytes.HasPrefix(bytes.TrimSpace(file), []byte("{"))
 	var documents []*yamltree.Node
 	var err error
 	if !isJSON || bytes.Contains(file, []byte("@type")) { // what has none is no Envoy configuration, and may be large

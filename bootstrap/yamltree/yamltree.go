@@ -60,7 +60,7 @@ func Explain(err error) error {
 // of the first key.
 func CheckStart(file []byte) error {
 	if bytes.HasPrefix(file, []byte("\xef\xbb\xbf")) {
-		return &SyntaxError{Line: 1, Column: 1, Reason: "it starts with a byte order mark, and is to be saved as UTF-8 without one"}
+		return &SyntaxError{Line: 1, Column: 1, Reason: "it starts with a byte order mark; save it as UTF-8 without one"}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -138,7 +139,7 @@ func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front,
 func policyIn(file []byte) ([]byte, *bootstrap.Front, error) {
 	config, err := bootstrap.Parse(file)
 	switch {
-	case bootstrap.IsObject(file) && (err != nil || len(config.Plugins()) == 0):
+	case bytes.HasPrefix(bytes.TrimSpace(file), []byte("{")) && (err != nil || len(config.Plugins()) == 0):
 		return file, nil, nil // a policy by itself, however broken
 	case err != nil:
 		return nil, nil, err
