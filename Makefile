@@ -5,9 +5,15 @@ WASM    := build/routelimit.wasm
 PROGRAM := build/routelimit
 OVERLAY := build/overlay/overlay.json
 
+# How large a function the profile may have inlined: more makes the module larger and saves hardly a call (docs/performance.md).
+INLINING := -d=pgoinlinebudget=400
+
 HELD    := module/built/routelimit.wasm.gz
 
 SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest replay resp servers shim simulate stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
+
+# What vet shall read as it reads fmt.Sprintf.
+PRINTF  := -printf.funcs=Sprintf,Errorf,Fail,fail
 
 .DEFAULT_GOAL := help
 
@@ -19,8 +25,8 @@ run: build
 ## test: all tests, on a real Envoy, a real Redis and a real Cluster
 .PHONY: test
 test: build
-	$(GO) vet ./...
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./shim/... ./filter/...
+	$(GO) vet $(PRINTF) ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet $(PRINTF) ./shim/... ./filter/...
 	$(GO) test -timeout 30m ./...
 
 ## test-matrix: the integration tests on every Envoy that can be fetched, and a table of what came of them
@@ -52,7 +58,7 @@ build: wasm $(PROGRAM)
 wasm: $(WASM) $(HELD)
 
 $(WASM): $(SOURCES) $(OVERLAY)
-	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -overlay $(OVERLAY) -buildmode=c-shared -ldflags='-s -w' -o $@ ./filter
+	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -overlay $(OVERLAY) -buildmode=c-shared -gcflags=all=$(INLINING) -ldflags='-s -w' -o $@ ./filter
 
 # The program holds the module, to run it without Envoy.
 $(HELD): $(WASM)

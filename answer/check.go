@@ -2,9 +2,10 @@ package answer
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // maxBody bounds a custom body: it is sent to every caller that is refused.
@@ -30,9 +31,9 @@ func CheckHeader(name, value string) (lower string, err error) {
 	lower = strings.ToLower(name)
 	switch {
 	case !isToken(name):
-		return "", fmt.Errorf("%q is no header name; write letters, digits and hyphens", name)
+		return "", plainfmt.Errorf("%q is no header name; write letters, digits and hyphens", name)
 	case slices.Contains(reservedHeaders, lower):
-		return "", fmt.Errorf("the header %q is set by the proxy; take it out", name)
+		return "", plainfmt.Errorf("the header %q is set by the proxy; take it out", name)
 	}
 	return lower, checkValue(value)
 }
@@ -40,7 +41,7 @@ func CheckHeader(name, value string) (lower string, err error) {
 // CheckBody says whether a custom body and its content type can be sent.
 func CheckBody(body, contentType string) error {
 	if len(body) > maxBody {
-		return fmt.Errorf("the body has %d bytes; write at most %d", len(body), maxBody)
+		return plainfmt.Errorf("the body has %d bytes; write at most %d", len(body), maxBody)
 	}
 	return checkValue(contentType)
 }

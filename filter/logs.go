@@ -5,12 +5,12 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"routelimit/answer"
+	"routelimit/plainfmt"
 	"routelimit/policy"
 	"routelimit/shim"
 )
@@ -120,7 +120,7 @@ func (l *logs) warn(kind string, text func() string) {
 	}
 	line := "routelimit: " + text()
 	if leftOut > 0 {
-		line += fmt.Sprintf(" (%d more like this were not logged)", leftOut)
+		line += plainfmt.Sprintf(" (%d more like this were not logged)", leftOut)
 	}
 	shim.Log(shim.LogWarn, line)
 }
@@ -133,7 +133,7 @@ func (l *logs) failure(kind, detail string) {
 		if detail == "" {
 			return "no decision: " + kind
 		}
-		return fmt.Sprintf("no decision: %s: %.*q", kind, maxDetail, l.withoutKey(detail))
+		return plainfmt.Sprintf("no decision: %s: %.*q", kind, maxDetail, l.withoutKey(detail))
 	})
 }
 
@@ -154,13 +154,13 @@ func (l *logs) costUnread(route string) {
 
 func (l *logs) decidedWithoutRedis(how, route, failure string) {
 	l.warn("decided "+how, func() string {
-		return fmt.Sprintf("requests of %s are settled without Redis, fail %s: %s", route, how, failure)
+		return plainfmt.Sprintf("requests of %s are settled without Redis, fail %s: %s", route, how, failure)
 	})
 }
 
 func (l *logs) linkClosed(code uint32, text string) {
 	l.warn("link closed", func() string {
-		return fmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text)
+		return plainfmt.Sprintf("the stream to Redis has closed: gRPC status %d: %.*q; it is opened again when a request needs it", code, maxDetail, text)
 	})
 }
 

@@ -1,8 +1,9 @@
 package limit
 
 import (
-	"fmt"
 	"time"
+
+	"routelimit/plainfmt"
 )
 
 // The bounds within which the script's arithmetic is exact and its state small.
@@ -18,25 +19,25 @@ const (
 // Check says why the limit cannot be held exactly, or nil. The error names the field, its value and what is allowed.
 func (l Limit) Check() error {
 	if int(l.Algorithm) >= len(algorithmNames) {
-		return fmt.Errorf("algorithm %d is unknown; write sliding_window, fixed_window, sliding_log or token_bucket", l.Algorithm)
+		return plainfmt.Errorf("algorithm %d is unknown; write sliding_window, fixed_window, sliding_log or token_bucket", int(l.Algorithm))
 	}
 	if l.Window < MinWindow || l.Window > MaxWindow || l.Window%time.Second != 0 {
-		return fmt.Errorf("window %v is out of range; write whole seconds from 1s to 365 days", l.Window)
+		return plainfmt.Errorf("window %v is out of range; write whole seconds from 1s to 365 days", l.Window)
 	}
 	if l.Limit < 0 {
-		return fmt.Errorf("limit %d is negative; write 0 to refuse everything, or more", l.Limit)
+		return plainfmt.Errorf("limit %d is negative; write 0 to refuse everything, or more", l.Limit)
 	}
 	if l.Burst != 0 && l.Algorithm != TokenBucket {
-		return fmt.Errorf("burst %d has no meaning for %v; remove it, or use token_bucket", l.Burst, l.Algorithm)
+		return plainfmt.Errorf("burst %d has no meaning for %v; remove it, or use token_bucket", l.Burst, l.Algorithm)
 	}
 	if l.Burst < 0 {
-		return fmt.Errorf("burst %d is negative; write 1 or more, or leave it out for as many as the limit", l.Burst)
+		return plainfmt.Errorf("burst %d is negative; write 1 or more, or leave it out for as many as the limit", l.Burst)
 	}
 	if most := l.most(); l.Limit > most {
-		return fmt.Errorf("limit %d is too large for %v in this window; write at most %d", l.Limit, l.Algorithm, most)
+		return plainfmt.Errorf("limit %d is too large for %v in this window; write at most %d", l.Limit, l.Algorithm, most)
 	}
 	if most := l.mostBurst(); l.Burst > most {
-		return fmt.Errorf("burst %d is too large for a refill of %d in this window; write at most %d", l.Burst, l.Limit, most)
+		return plainfmt.Errorf("burst %d is too large for a refill of %d in this window; write at most %d", l.Burst, l.Limit, most)
 	}
 	return nil
 }

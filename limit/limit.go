@@ -15,8 +15,9 @@
 package limit
 
 import (
-	"fmt"
 	"time"
+
+	"routelimit/plainfmt"
 )
 
 // Algorithm is how a limit counts.
@@ -50,7 +51,7 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 			return Algorithm(i), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown algorithm %q; write sliding_window, fixed_window, sliding_log or token_bucket", name)
+	return 0, plainfmt.Errorf("unknown algorithm %q; write sliding_window, fixed_window, sliding_log or token_bucket", name)
 }
 
 // Limit is one limit.

@@ -2,9 +2,9 @@ package policy
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
+	"routelimit/plainfmt"
 	"routelimit/policy/identity"
 	"routelimit/policy/strictjson"
 )
@@ -20,7 +20,7 @@ func Parse(raw []byte, env func(string) (string, bool)) (*Policy, error) {
 		return emptyPolicy(), nil
 	}
 	if len(raw) > maxConfiguration {
-		return nil, Errors{{Message: fmt.Sprintf("the configuration has %d bytes; write at most %d", len(raw), maxConfiguration)}}
+		return nil, Errors{{Message: plainfmt.Sprintf("the configuration has %d bytes; write at most %d", len(raw), maxConfiguration)}}
 	}
 	document := strictjson.Parse(raw)
 	root := document.Root()

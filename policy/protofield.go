@@ -1,9 +1,8 @@
 package policy
 
 import (
+	"encoding/binary"
 	"errors"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Fields of envoy.config.core.v3.Metadata and of every map, by their numbers.
@@ -16,41 +15,73 @@ const (
 
 var errProto = errors.New("it is not a serialised Metadata message; give the bytes of xds.route_metadata")
 
+// The kinds of fields that are read. (Groups, which are none of them, left the
+// format before these messages were made.)
+// https://protobuf.dev/programming-guides/encoding/
+const (
+	varintField  = 0
+	fixed64Field = 1
+	bytesField   = 2
+	fixed32Field = 5
+)
+
 // field is one field of a protobuf message.
 type field struct {
-	number protowire.Number
-	kind   protowire.Type
+	number uint64
+	kind   byte
 	bytes  []byte // of a length-delimited field
 	bits   uint64 // of any other
 }
 
 // nextField takes the first field off a message.
 func nextField(message []byte) (f field, rest []byte, err error) {
-	number, kind, n := protowire.ConsumeTag(message)
-	if n < 0 {
+	tag, rest, ok := takeVarint(message)
+	if f = (field{number: tag >> 3, kind: byte(tag & 7)}); !ok || f.number < 1 || f.number > 1<<29-1 {
 		return field{}, nil, errProto
 	}
-	f = field{number: number, kind: kind}
-	message = message[n:]
-	switch kind {
-	case protowire.BytesType:
-		f.bytes, n = protowire.ConsumeBytes(message)
-	case protowire.VarintType:
-		f.bits, n = protowire.ConsumeVarint(message)
-	case protowire.Fixed64Type:
-		f.bits, n = protowire.ConsumeFixed64(message)
+	switch f.kind {
+	case varintField:
+		f.bits, rest, ok = takeVarint(rest)
+	case bytesField:
+		var size uint64
+		if size, rest, ok = takeVarint(rest); ok {
+			f.bytes, rest, ok = take(rest, size)
+		}
+	case fixed64Field:
+		var b []byte
+		if b, rest, ok = take(rest, 8); ok {
+			f.bits = binary.LittleEndian.Uint64(b)
+		}
+	case fixed32Field:
+		var b []byte
+		if b, rest, ok = take(rest, 4); ok {
+			f.bits = uint64(binary.LittleEndian.Uint32(b))
+		}
 	default:
-		n = protowire.ConsumeFieldValue(number, kind, message)
+		ok = false
 	}
-	if n < 0 {
+	if !ok {
 		return field{}, nil, errProto
 	}
-	return f, message[n:], nil
+	return f, rest, nil
 }
 
-func (f field) is(number protowire.Number, kind protowire.Type) bool {
-	return f.number == number && f.kind == kind
+func takeVarint(message []byte) (value uint64, rest []byte, ok bool) {
+	value, size := binary.Uvarint(message)
+	if size <= 0 {
+		return 0, nil, false
+	}
+	return value, message[size:], true
 }
+
+func take(message []byte, size uint64) (taken, rest []byte, ok bool) {
+	if size > uint64(len(message)) {
+		return nil, nil, false
+	}
+	return message[:size], message[size:], true
+}
+
+func (f field) is(number uint64, kind byte) bool { return f.number == number && f.kind == kind }
 
 // findNamespace returns the Struct under a name in a Metadata message.
 func findNamespace(metadata []byte, name string) (fields []byte, ok bool, err error) {
@@ -59,7 +90,7 @@ func findNamespace(metadata []byte, name string) (fields []byte, ok bool, err er
 		if f, metadata, err = nextField(metadata); err != nil {
 			return nil, false, err
 		}
-		if !f.is(metadataFilterMetadata, protowire.BytesType) {
+		if !f.is(metadataFilterMetadata, bytesField) {
 			continue
 		}
 		key, value, err := readEntry(f.bytes)
@@ -81,9 +112,9 @@ func readEntry(entry []byte) (key, value []byte, err error) {
 			return nil, nil, err
 		}
 		switch {
-		case f.is(mapKey, protowire.BytesType):
+		case f.is(mapKey, bytesField):
 			key = f.bytes
-		case f.is(mapValue, protowire.BytesType):
+		case f.is(mapValue, bytesField):
 			value = f.bytes
 		}
 	}

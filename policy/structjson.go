@@ -4,8 +4,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Fields of google.protobuf.Struct, Value and ListValue, by their numbers.
@@ -39,7 +37,7 @@ func appendStruct(dst, message []byte, depth int) ([]byte, error) {
 			return nil, err
 		}
 		message = rest
-		if !f.is(structFields, protowire.BytesType) {
+		if !f.is(structFields, bytesField) {
 			continue
 		}
 		key, value, err := readEntry(f.bytes)
@@ -69,7 +67,7 @@ func appendList(dst, message []byte, depth int) ([]byte, error) {
 			return nil, err
 		}
 		message = rest
-		if !f.is(listValues, protowire.BytesType) {
+		if !f.is(listValues, bytesField) {
 			continue
 		}
 		if !first {
@@ -95,15 +93,15 @@ func appendValue(dst, message []byte, depth int) ([]byte, error) {
 		last, message = f, rest
 	}
 	switch {
-	case last.is(valueNumber, protowire.Fixed64Type):
+	case last.is(valueNumber, fixed64Field):
 		return strconv.AppendFloat(dst, math.Float64frombits(last.bits), 'g', -1, 64), nil
-	case last.is(valueString, protowire.BytesType):
+	case last.is(valueString, bytesField):
 		return appendString(dst, last.bytes), nil
-	case last.is(valueBool, protowire.VarintType):
+	case last.is(valueBool, varintField):
 		return strconv.AppendBool(dst, last.bits != 0), nil
-	case last.is(valueStruct, protowire.BytesType):
+	case last.is(valueStruct, bytesField):
 		return appendStruct(dst, last.bytes, depth)
-	case last.is(valueList, protowire.BytesType):
+	case last.is(valueList, bytesField):
 		return appendList(dst, last.bytes, depth)
 	}
 	return append(dst, "null"...), nil

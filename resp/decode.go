@@ -2,7 +2,8 @@ package resp
 
 import (
 	"errors"
-	"fmt"
+
+	"routelimit/plainfmt"
 )
 
 const (
@@ -25,7 +26,7 @@ type ProtocolError struct {
 }
 
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("byte %d of the reply: %s; close the connection and check that a Redis answers there", e.Offset, e.Reason)
+	return plainfmt.Sprintf("byte %d of the reply: %s; close the connection and check that a Redis answers there", e.Offset, e.Reason)
 }
 
 // Decoder reads replies from the chunks of a stream. The zero value is ready.

@@ -2,7 +2,8 @@ package resp
 
 import (
 	"bytes"
-	"fmt"
+
+	"routelimit/plainfmt"
 )
 
 // scan finds where a reply ends. It goes over each byte once and can stop and go on anywhere. All places count from the
@@ -38,7 +39,7 @@ func (s *scan) step(b []byte) (done bool, err error) {
 		return s.content(b)
 	}
 	if s.pos+shortest > MaxReply {
-		return false, s.broken(s.pos, fmt.Sprintf("the reply goes on beyond %d bytes", MaxReply))
+		return false, s.broken(s.pos, plainfmt.Sprintf("the reply goes on beyond %d bytes", MaxReply))
 	}
 	if s.pos == len(b) {
 		return false, ErrShort
@@ -55,13 +56,13 @@ func (s *scan) step(b []byte) (done bool, err error) {
 	}
 	n, ok := parseInt(line)
 	if !ok {
-		return false, s.broken(s.pos+1, fmt.Sprintf("%q is no integer of 64 bits", line))
+		return false, s.broken(s.pos+1, plainfmt.Sprintf("%q is no integer of 64 bits", line))
 	}
 	if kind == Integer {
 		return s.closed(end + 2), nil
 	}
 	if n < -1 {
-		return false, s.broken(s.pos+1, fmt.Sprintf("length %d is negative", n))
+		return false, s.broken(s.pos+1, plainfmt.Sprintf("length %d is negative", n))
 	}
 	if n == -1 || n == 0 && kind == Array {
 		return s.closed(end + 2), nil
@@ -76,14 +77,14 @@ func (s *scan) open(kind Kind, n int64, after int) error {
 		size = n * shortest
 	}
 	if n > MaxReply || int64(after)+size > MaxReply {
-		return s.broken(s.pos+1, fmt.Sprintf("length %d makes the reply larger than %d bytes", n, MaxReply))
+		return s.broken(s.pos+1, plainfmt.Sprintf("length %d makes the reply larger than %d bytes", n, MaxReply))
 	}
 	if kind == BulkString {
 		s.body = after + int(size)
 		return nil
 	}
 	if s.depth == MaxDepth {
-		return s.broken(s.pos, fmt.Sprintf("arrays are nested more than %d deep", MaxDepth))
+		return s.broken(s.pos, plainfmt.Sprintf("arrays are nested more than %d deep", MaxDepth))
 	}
 	s.left[s.depth] = int(n)
 	s.depth++
@@ -125,7 +126,7 @@ func (s *scan) line(b []byte, kind Kind) (end int, err error) {
 	case Integer, BulkString, Array:
 		last = min(last, s.pos+1+maxNumber)
 	default:
-		return 0, s.broken(s.pos, fmt.Sprintf("%q begins no reply", byte(kind)))
+		return 0, s.broken(s.pos, plainfmt.Sprintf("%q begins no reply", byte(kind)))
 	}
 	at := bytes.IndexAny(b[s.searched:min(len(b), last+1)], "\r\n")
 	if at < 0 {

@@ -3,9 +3,8 @@
 package shim
 
 import (
+	"encoding/binary"
 	"unsafe"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // OpenStream opens a gRPC stream to a cluster of the proxy. The stream belongs
@@ -21,8 +20,13 @@ func OpenStream(cluster, service, method string) (token uint32, ok bool) {
 
 // grpcService encodes envoy.config.core.v3.GrpcService{envoy_grpc: {cluster_name: cluster}}.
 func grpcService(cluster string) []byte {
-	envoyGRPC := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), cluster)
-	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), envoyGRPC)
+	return appendMessage(nil, string(appendMessage(nil, cluster)))
+}
+
+// appendMessage appends a protobuf message's field 1, a text or a message.
+func appendMessage(dst []byte, value string) []byte {
+	const tag = 1<<3 | 2
+	return append(binary.AppendUvarint(append(dst, tag), uint64(len(value))), value...)
 }
 
 // SendMessage sends b as one message. It reports false where the guest has

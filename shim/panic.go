@@ -3,10 +3,11 @@
 package shim
 
 import (
-	"fmt"
 	"runtime/debug"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"routelimit/plainfmt"
 )
 
 // OnPanic is called with what a callback panicked with. It settles what the
@@ -34,7 +35,7 @@ func panicked(v any) (action types.Action) {
 	callback, id := running.callback, running.context
 	defer func() {
 		if again := recover(); again != nil {
-			Log(LogCritical, fmt.Sprintf("routelimit: panic while recovering from a panic in %s: %v", callback, again))
+			Log(LogCritical, plainfmt.Sprintf("routelimit: panic while recovering from a panic in %s: %v", callback, again))
 		}
 	}()
 	ReportPanic(callback, v)
@@ -46,5 +47,5 @@ func panicked(v any) (action types.Action) {
 
 // ReportPanic logs a panic that was recovered, where it happened included.
 func ReportPanic(during string, v any) {
-	Log(LogCritical, fmt.Sprintf("routelimit: recovered panic in %s: %v; please report it with this stack:\n%s", during, v, debug.Stack()))
+	Log(LogCritical, plainfmt.Sprintf("routelimit: recovered panic in %s: %v; please report it with this stack:\n%s", during, v, debug.Stack()))
 }

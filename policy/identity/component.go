@@ -2,7 +2,8 @@ package identity
 
 import (
 	"bytes"
-	"fmt"
+
+	"routelimit/plainfmt"
 )
 
 // Component is a named part of an identity.
@@ -35,11 +36,11 @@ const maxName = 64
 func CheckName(name string) error {
 	switch {
 	case name == nameIP, name == nameAll:
-		return fmt.Errorf("the identity %q is built in; choose another name", name)
+		return plainfmt.Errorf("the identity %q is built in; choose another name", name)
 	case !isName(name):
-		return fmt.Errorf("%q cannot name an identity; write a lower-case letter, then lower-case letters, digits and underscores", name)
+		return plainfmt.Errorf("%q cannot name an identity; write a lower-case letter, then lower-case letters, digits and underscores", name)
 	case len(name) > maxName:
-		return fmt.Errorf("the name %q… has %d characters; write at most %d", name[:20], len(name), maxName)
+		return plainfmt.Errorf("the name %q… has %d characters; write at most %d", name[:20], len(name), maxName)
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
 package identity
 
 import (
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // Exempt are callers who are let off, by "name:hash". Who reads them learns no
@@ -28,9 +28,9 @@ func (d *Definitions) Exempt(e *Exempt, caller string) error {
 	case err != nil:
 		return err
 	case component.Source.needsBody():
-		return fmt.Errorf("identity %q is in the body, where anybody can write it; exempt one that its caller has to know or to prove", name)
+		return plainfmt.Errorf("identity %q is in the body, where anybody can write it; exempt one that its caller has to know or to prove", name)
 	case !isHash(hash):
-		return fmt.Errorf("%q does not end in a hash, which is %d lower-case hexadecimal digits; write what this prints: routelimit hash %s", caller, 2*secretBytes, name)
+		return plainfmt.Errorf("%q does not end in a hash, which is %d lower-case hexadecimal digits; write what this prints: routelimit hash %s", caller, 2*secretBytes, name)
 	}
 	if e.callers == nil {
 		e.definitions, e.callers = d, map[string]bool{}
@@ -43,8 +43,7 @@ func (d *Definitions) Exempt(e *Exempt, caller string) error {
 }
 
 func isHash(text string) bool {
-	sum, err := hex.DecodeString(text)
-	return err == nil && len(sum) == secretBytes && strings.ToLower(text) == text
+	return len(text) == 2*secretBytes && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // Holds reports whether the caller of a request is let off.
@@ -104,7 +103,7 @@ func (d *Definitions) component(name string) (*Component, error) {
 	case name == nameAll:
 		return nil, errors.New(`"all" is everybody; remove the limits instead`)
 	}
-	return nil, fmt.Errorf("no identity is called %q; %s", name, d.advise(name))
+	return nil, plainfmt.Errorf("no identity is called %q; %s", name, d.advise(name))
 }
 
 // Callers lists them, "api_key:2bd806c97f0e00af", sorted.

@@ -1,8 +1,9 @@
 package identity
 
 import (
-	"fmt"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // headerSource reads a header that may occur once.
@@ -11,7 +12,7 @@ type headerSource struct{ name string }
 func parseHeaderSource(argument string) (reader, error) {
 	name := strings.ToLower(argument)
 	if !isToken(strings.TrimPrefix(name, ":")) {
-		return nil, fmt.Errorf("%q is no header name; write letters, digits and hyphens", argument)
+		return nil, plainfmt.Errorf("%q is no header name; write letters, digits and hyphens", argument)
 	}
 	if name == "host" {
 		name = ":authority" // Envoy keeps the Host header under this name

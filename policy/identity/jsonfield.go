@@ -2,7 +2,8 @@ package identity
 
 import (
 	"bytes"
-	"fmt"
+
+	"routelimit/plainfmt"
 )
 
 // A configured path has at most maxJSONPath keys of maxJSONKey bytes each.
@@ -18,12 +19,12 @@ func parseJSONPath(text string) ([][]byte, error) {
 		return nil, err
 	}
 	if len(elements) > maxJSONPath {
-		return nil, fmt.Errorf("the path has %d keys; write at most %d", len(elements), maxJSONPath)
+		return nil, plainfmt.Errorf("the path has %d keys; write at most %d", len(elements), maxJSONPath)
 	}
 	path := make([][]byte, len(elements))
 	for i, e := range elements {
 		if len(e) > maxJSONKey {
-			return nil, fmt.Errorf("the key %q… has %d bytes; write at most %d", e[:20], len(e), maxJSONKey)
+			return nil, plainfmt.Errorf("the key %q… has %d bytes; write at most %d", e[:20], len(e), maxJSONKey)
 		}
 		path[i] = []byte(e)
 	}

@@ -1,10 +1,10 @@
 package identity
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"routelimit/plainfmt"
 	"routelimit/policy/strictjson"
 )
 
@@ -25,7 +25,7 @@ func (d *Definitions) ParseExpr(text string) (*Expr, error) {
 			return nil, err
 		}
 		if earlier := e.shadowing(parsed); earlier != "" {
-			return nil, fmt.Errorf("identity %q: %q can never count, since %q comes before it; take one of them out", text, a, earlier)
+			return nil, plainfmt.Errorf("identity %q: %q can never count, since %q comes before it; take one of them out", text, a, earlier)
 		}
 		e.alternatives = append(e.alternatives, parsed)
 	}
@@ -36,14 +36,14 @@ func (d *Definitions) parseAlternative(expr, text string) (alternative, error) {
 	a := alternative{text: text}
 	for name := range strings.SplitSeq(text, "+") {
 		if !isName(name) {
-			return a, fmt.Errorf(`identity %q: %q is no name; write names with "+" or "|" between them, such as "user_id|ip"`, expr, name)
+			return a, plainfmt.Errorf(`identity %q: %q is no name; write names with "+" or "|" between them, such as "user_id|ip"`, expr, name)
 		}
 		if a.has(name) {
-			return a, fmt.Errorf("identity %q: %q occurs twice in %q; write it once", expr, name, text)
+			return a, plainfmt.Errorf("identity %q: %q occurs twice in %q; write it once", expr, name, text)
 		}
 		component, declared := d.components[name]
 		if !declared && name != nameIP && name != nameAll {
-			return a, fmt.Errorf("identity %q: no identity is called %q; %s", expr, name, d.advise(name))
+			return a, plainfmt.Errorf("identity %q: no identity is called %q; %s", expr, name, d.advise(name))
 		}
 		a.parts = append(a.parts, part{name: name, declared: component})
 	}
@@ -73,7 +73,7 @@ func (e *Expr) shadowing(later alternative) string {
 func (d *Definitions) advise(name string) string {
 	known := d.names()
 	if near, ok := strictjson.Nearest(name, known); ok {
-		return fmt.Sprintf("did you mean %q?", near)
+		return plainfmt.Sprintf("did you mean %q?", near)
 	}
 	return "write one of " + strings.Join(known, ", ") + ", or declare it under identities"
 }

@@ -3,12 +3,13 @@ package identity
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"routelimit/plainfmt"
 )
 
 // propertySource reads an Envoy attribute or dynamic metadata.
@@ -27,7 +28,7 @@ func parsePropertySource(argument string) (reader, error) {
 		return nil, err
 	}
 	if !slices.Contains(requestRoots, elements[0]) {
-		return nil, fmt.Errorf("no attribute that begins with %q is known when a request arrives; begin with one of %s",
+		return nil, plainfmt.Errorf("no attribute that begins with %q is known when a request arrives; begin with one of %s",
 			elements[0], strings.Join(requestRoots, ", "))
 	}
 	return &propertySource{

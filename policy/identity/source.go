@@ -2,8 +2,9 @@ package identity
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // found is what a reader came back with.
@@ -64,7 +65,7 @@ var sourceKinds = []struct {
 func ParseSource(text string) (Source, error) {
 	kind, argument, ok := strings.Cut(text, ":")
 	if !ok {
-		return Source{}, fmt.Errorf("source %q names no kind; write %s", text, sourceKindList())
+		return Source{}, plainfmt.Errorf("source %q names no kind; write %s", text, sourceKindList())
 	}
 	for _, k := range sourceKinds {
 		if k.name != kind {
@@ -72,11 +73,11 @@ func ParseSource(text string) (Source, error) {
 		}
 		reader, err := k.parse(argument)
 		if err != nil {
-			return Source{}, fmt.Errorf("source %q: %w", text, err)
+			return Source{}, plainfmt.Errorf("source %q: %v", text, err)
 		}
 		return Source{text: text, reader: reader}, nil
 	}
-	return Source{}, fmt.Errorf("source %q is of the unknown kind %q; write %s", text, kind, sourceKindList())
+	return Source{}, plainfmt.Errorf("source %q is of the unknown kind %q; write %s", text, kind, sourceKindList())
 }
 
 // SourceKinds lists the words that a source begins with.
@@ -142,7 +143,7 @@ func splitPath(path string, separator byte) ([]string, error) {
 	elements = append(elements, string(element))
 	for _, e := range elements {
 		if e == "" {
-			return nil, fmt.Errorf("the path %q has an empty element; write names with one %q between them", path, separator)
+			return nil, plainfmt.Errorf("the path %q has an empty element; write names with one %q between them", path, separator)
 		}
 	}
 	return elements, nil

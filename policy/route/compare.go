@@ -1,8 +1,9 @@
 package route
 
 import (
-	"fmt"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // Reason says why p wins over another pattern for a request that both match. It
@@ -12,7 +13,7 @@ func (p Pattern) Reason(other Pattern, method string) string {
 		if p.Host == "" {
 			return ""
 		}
-		return fmt.Sprintf("it names the host %s", p.Host)
+		return plainfmt.Sprintf("it names the host %s", p.Host)
 	}
 	for i := range min(len(p.segments), len(other.segments)) {
 		own, others := p.segments[i], other.segments[i]
@@ -22,7 +23,7 @@ func (p Pattern) Reason(other Pattern, method string) string {
 		if own.kind > others.kind {
 			return ""
 		}
-		return fmt.Sprintf("its segment %d is %s, the other's %s", i+1, show(own), show(others))
+		return plainfmt.Sprintf("its segment %d is %s, the other's %s", i+1, show(own), show(others))
 	}
 	if methodRank(p.Method, method) >= methodRank(other.Method, method) {
 		return ""
@@ -48,9 +49,9 @@ func methodRank(pattern, method string) int {
 func show(s segment) string {
 	switch s.kind {
 	case parameter:
-		return fmt.Sprintf(`":%s", any one`, s.text)
+		return plainfmt.Sprintf(`":%s", any one`, s.text)
 	case wildcard:
 		return `"*", the rest`
 	}
-	return fmt.Sprintf("%q", s.text)
+	return plainfmt.Sprintf("%q", s.text)
 }

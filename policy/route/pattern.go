@@ -2,8 +2,9 @@ package route
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"routelimit/plainfmt"
 )
 
 // maxTemplate bounds a template, in bytes: it is part of every key.
@@ -40,11 +41,11 @@ const (
 func (r Reading) ParsePattern(text string) (Pattern, error) {
 	method, place, ok := strings.Cut(text, " ")
 	if !ok {
-		return Pattern{}, fmt.Errorf(`%.80q has no method; write a method, one blank and a path, such as "GET /users/:id", or "* /users/:id" for any method`, text)
+		return Pattern{}, plainfmt.Errorf(`%.80q has no method; write a method, one blank and a path, such as "GET /users/:id", or "* /users/:id" for any method`, text)
 	}
 	slash := strings.IndexByte(place, '/')
 	if slash < 0 {
-		return Pattern{}, fmt.Errorf(`%.80q has no path; write a method, one blank and a path, such as "GET /users/:id"`, text)
+		return Pattern{}, plainfmt.Errorf(`%.80q has no path; write a method, one blank and a path, such as "GET /users/:id"`, text)
 	}
 	p := Pattern{Method: strings.ToUpper(method), Host: strings.ToLower(place[:slash]), Template: place[slash:]}
 	if err := checkMethod(method); err != nil {
@@ -79,29 +80,29 @@ func checkMethod(method string) error {
 	for i := range len(method) {
 		c := lower(method[i])
 		if !('a' <= c && c <= 'z' || i > 0 && (c == '-' || c == '_' || '0' <= c && c <= '9')) {
-			return fmt.Errorf(`%.40q is no method; write one such as "GET" or "POST", or "*" for any`, method)
+			return plainfmt.Errorf(`%.40q is no method; write one such as "GET" or "POST", or "*" for any`, method)
 		}
 	}
 	if method == "" || len(method) > 32 {
-		return fmt.Errorf(`%.40q is no method; write one such as "GET" or "POST", or "*" for any`, method)
+		return plainfmt.Errorf(`%.40q is no method; write one such as "GET" or "POST", or "*" for any`, method)
 	}
 	return nil
 }
 
 func checkHost(host string) error {
 	if strings.Contains(host, ":") {
-		return fmt.Errorf("host %.80q has a port; write the host alone, a request's port takes no part", host)
+		return plainfmt.Errorf("host %.80q has a port; write the host alone, a request's port takes no part", host)
 	}
 	if len(host) > maxHost {
-		return fmt.Errorf("host %.80q… is %d bytes long; a host name has at most %d", host, len(host), maxHost)
+		return plainfmt.Errorf("host %.80q… is %d bytes long; a host name has at most %d", host, len(host), maxHost)
 	}
 	if strings.HasSuffix(host, ".") {
-		return fmt.Errorf("host %.80q ends in a dot; leave the dot out, a request's is ignored", host)
+		return plainfmt.Errorf("host %.80q ends in a dot; leave the dot out, a request's is ignored", host)
 	}
 	for i := range len(host) {
 		c := lower(host[i])
 		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.') {
-			return fmt.Errorf(`host %.80q may hold letters, digits, "-", "_" and "." only; write a host name, or a path that starts with "/"`, host)
+			return plainfmt.Errorf(`host %.80q may hold letters, digits, "-", "_" and "." only; write a host name, or a path that starts with "/"`, host)
 		}
 	}
 	return nil
@@ -109,10 +110,10 @@ func checkHost(host string) error {
 
 func (r Reading) parseTemplate(template string) ([]segment, error) {
 	if len(template) > maxTemplate {
-		return nil, fmt.Errorf("the path is %d bytes long; use at most %d, for example with a last \"*\"", len(template), maxTemplate)
+		return nil, plainfmt.Errorf("the path is %d bytes long; use at most %d, for example with a last \"*\"", len(template), maxTemplate)
 	}
 	if strings.ContainsFunc(template, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("the path %.80q has a blank or a control character; take it out, or write it as an escape such as %%20", template)
+		return nil, plainfmt.Errorf("the path %.80q has a blank or a control character; take it out, or write it as an escape such as %%20", template)
 	}
 	if strings.ContainsAny(template, "?#") {
 		return nil, errors.New(`the path has a "?" or "#"; a query takes no part in matching, so leave it out (or write %3F, %23)`)
@@ -129,10 +130,10 @@ func (r Reading) parseTemplate(template string) ([]segment, error) {
 			return nil, err
 		}
 		if s.kind == wildcard && rest != "" {
-			return nil, fmt.Errorf(`"*" stands before %.80q; it is the rest of the path, so write it last, or ":name" for one segment`, rest)
+			return nil, plainfmt.Errorf(`"*" stands before %.80q; it is the rest of the path, so write it last, or ":name" for one segment`, rest)
 		}
 		if s.kind == parameter && hasParameter(segments, s.text) {
-			return nil, fmt.Errorf("parameter %q occurs twice; give each its own name", s.text)
+			return nil, plainfmt.Errorf("parameter %q occurs twice; give each its own name", s.text)
 		}
 		segments = append(segments, s)
 	}
@@ -145,22 +146,22 @@ func (r Reading) parseSegment(written string) (segment, error) {
 	}
 	if name, ok := parameterName(written); ok {
 		if !isName(name) {
-			return segment{}, fmt.Errorf(`parameter %.80q needs a name of letters, digits and "_" that starts with a letter; write ":id", or "%%3A" for a segment that starts with a colon`, written)
+			return segment{}, plainfmt.Errorf(`parameter %.80q needs a name of letters, digits and "_" that starts with a letter; write ":id", or "%%3A" for a segment that starts with a colon`, written)
 		}
 		return segment{parameter, name}, nil
 	}
 	if strings.ContainsAny(written, "{}*") {
-		return segment{}, fmt.Errorf(`segment %.80q mixes text with a parameter or "*", which are whole segments; write ":name" or a last "*" (as data: %%7B, %%7D, %%2A)`, written)
+		return segment{}, plainfmt.Errorf(`segment %.80q mixes text with a parameter or "*", which are whole segments; write ":name" or a last "*" (as data: %%7B, %%7D, %%2A)`, written)
 	}
 	if !r.KeepParameters && strings.Contains(written, ";") {
-		return segment{}, fmt.Errorf(`segment %.80q has parameters, which take no part in matching; leave out what begins with ";" (as data: %%3B), or write "keep_path_parameters": true`, written)
+		return segment{}, plainfmt.Errorf(`segment %.80q has parameters, which take no part in matching; leave out what begins with ";" (as data: %%3B), or write "keep_path_parameters": true`, written)
 	}
 	text := r.appendSegment(nil, written)
 	if r.IgnoreCase {
 		foldCase(text)
 	}
 	if string(text) == "." || string(text) == ".." {
-		return segment{}, fmt.Errorf("segment %.80q never occurs in a normalised path; leave it out", written)
+		return segment{}, plainfmt.Errorf("segment %.80q never occurs in a normalised path; leave it out", written)
 	}
 	return segment{static, string(text)}, nil
 }

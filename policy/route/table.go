@@ -2,9 +2,10 @@ package route
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unsafe"
+
+	"routelimit/plainfmt"
 )
 
 // Table finds the pattern of a request among all that were added. Its zero
@@ -36,7 +37,7 @@ type SameError struct {
 }
 
 func (e *SameError) Error() string {
-	return fmt.Sprintf("%q and %q match the same requests; keep one", e.First, e.Second)
+	return plainfmt.Sprintf("%q and %q match the same requests; keep one", e.First, e.Second)
 }
 
 // Add puts a pattern in. The error is a *[SameError].

@@ -1,9 +1,10 @@
 package strictjson
 
 import (
-	"fmt"
 	"sort"
 	"unicode/utf8"
+
+	"routelimit/plainfmt"
 )
 
 // maxProblems bounds how many problems of one document are kept.
@@ -47,9 +48,9 @@ func (p Problem) Error() string {
 	}
 	switch {
 	case p.EarlierLine > 0:
-		text += fmt.Sprintf(" (line %d, column %d, and line %d, column %d)", p.EarlierLine, p.EarlierColumn, p.Line, p.Column)
+		text += plainfmt.Sprintf(" (line %d, column %d, and line %d, column %d)", p.EarlierLine, p.EarlierColumn, p.Line, p.Column)
 	case p.Line > 0:
-		text += fmt.Sprintf(" (line %d, column %d)", p.Line, p.Column)
+		text += plainfmt.Sprintf(" (line %d, column %d)", p.Line, p.Column)
 	}
 	return text
 }
@@ -74,7 +75,7 @@ func (d *Document) Problems() []Problem {
 		all = append(all, f.Problem)
 	}
 	if d.left > 0 {
-		all = append(all, Problem{Message: fmt.Sprintf("%d more problems are not shown; repair these first", d.left)})
+		all = append(all, Problem{Message: plainfmt.Sprintf("%d more problems are not shown; repair these first", d.left)})
 	}
 	return all
 }
@@ -85,7 +86,7 @@ func (d *Document) add(n *Node, offset int, earlier *Node, format string, args [
 		d.left++
 		return
 	}
-	problem := Problem{Path: n.Path(), Message: fmt.Sprintf(format, args...)}
+	problem := Problem{Path: n.Path(), Message: plainfmt.Sprintf(format, args...)}
 	d.problems = append(d.problems, found{problem, offset, earlier})
 }
 

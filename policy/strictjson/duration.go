@@ -1,10 +1,11 @@
 package strictjson
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"time"
+
+	"routelimit/plainfmt"
 )
 
 var units = []struct {
@@ -22,7 +23,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	for rest := text; rest != "" || text == ""; {
 		digits := leadingDigits(rest)
 		if digits == 0 {
-			return 0, fmt.Errorf(`%s is no duration; write whole numbers with a unit of ms, s, m, h or d, such as "60s" or "1m"`, quote(text))
+			return 0, plainfmt.Errorf(`%s is no duration; write whole numbers with a unit of ms, s, m, h or d, such as "60s" or "1m"`, quote(text))
 		}
 		count, err := strconv.ParseInt(rest[:digits], 10, 64)
 		rest = rest[digits:]
@@ -30,16 +31,16 @@ func ParseDuration(text string) (time.Duration, error) {
 		rest = rest[len(name):]
 		if name == "" {
 			if rest == "" && total == 0 {
-				return 0, fmt.Errorf(`%s has no unit; write a duration such as "%ss" or "1m"`, quote(text), cut(text))
+				return 0, plainfmt.Errorf(`%s has no unit; write a duration such as "%ss" or "1m"`, quote(text), cut(text))
 			}
-			return 0, fmt.Errorf(`%s has a number without a unit; write whole numbers with a unit of ms, s, m, h or d, such as "1h30m"`, quote(text))
+			return 0, plainfmt.Errorf(`%s has a number without a unit; write whole numbers with a unit of ms, s, m, h or d, such as "1h30m"`, quote(text))
 		}
 		size, ok := unitSize(name)
 		if !ok {
-			return 0, fmt.Errorf(`%s has the unit %s, which is unknown; write ms, s, m, h or d, such as "60s" or "1m"`, quote(text), quote(name))
+			return 0, plainfmt.Errorf(`%s has the unit %s, which is unknown; write ms, s, m, h or d, such as "60s" or "1m"`, quote(text), quote(name))
 		}
 		if err != nil || count > int64((math.MaxInt64-total)/size) {
-			return 0, fmt.Errorf(`%s is out of range; write a shorter duration`, quote(text))
+			return 0, plainfmt.Errorf(`%s is out of range; write a shorter duration`, quote(text))
 		}
 		total += time.Duration(count) * size
 	}

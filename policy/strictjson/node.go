@@ -69,7 +69,7 @@ func (n *Node) NamePlace() (line, column int) { return n.document.place(n.nameOf
 // ShowName returns the key as a message quotes it.
 func (n *Node) ShowName() string { return quote(n.name) }
 
-// Fail reports a problem with the value; the message follows fmt.Sprintf.
+// Fail reports a problem with the value; the message follows plainfmt.Sprintf.
 func (n *Node) Fail(format string, args ...any) {
 	n.document.add(n, n.offset, nil, format, args)
 }

@@ -138,14 +138,14 @@ func (p *parser) separator(n *Node, closer byte) (more, ok bool) {
 		return false, true
 	}
 	if p.peek() != ',' {
-		return false, p.fail(n, `%s stands where "," or "%c" is due; write one of them`, p.seen(), closer)
+		return false, p.fail(n, `%s stands where "," or "%s" is due; write one of them`, p.seen(), string(closer))
 	}
 	comma := p.at
 	p.at++
 	p.blanks()
 	if p.peek() == closer {
 		p.at = comma
-		return false, p.fail(n, `"," stands before "%c"; remove the comma`, closer)
+		return false, p.fail(n, `"," stands before "%s"; remove the comma`, string(closer))
 	}
 	return true, true
 }

@@ -189,7 +189,7 @@ func TestAHugeWrongDocumentIsReadInBoundedTime(t *testing.T) {
 	if len(d.Problems()) != maxProblems+1 {
 		t.Errorf("%d problems, want %d", len(d.Problems()), maxProblems+1)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > time.Minute { // a third of a second on a quiet machine, and minutes if each looked at all others
 		t.Errorf("took %v", took)
 	}
 }

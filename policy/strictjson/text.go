@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"encoding/hex"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -28,11 +29,11 @@ func (p *parser) text(n *Node, into *string) bool {
 				return false
 			}
 		case c < ' ':
-			return p.fail(n, `a control character (0x%02x) stands in a string; write it as \u%04x`, c, c)
+			return p.fail(n, `a control character (0x%s) stands in a string; write it as \u00%s`, hexDigits(c), hexDigits(c))
 		default:
 			r, size := utf8.DecodeRune(p.source[p.at:])
 			if r == utf8.RuneError && size == 1 {
-				return p.fail(n, "byte 0x%02x is not UTF-8; save the text as UTF-8", c)
+				return p.fail(n, "byte 0x%s is not UTF-8; save the text as UTF-8", hexDigits(c))
 			}
 			decoded = append(decoded, p.source[p.at:p.at+size]...)
 			p.at += size
@@ -102,3 +103,6 @@ func hexRune(digits []byte) (r rune, size int) {
 	}
 	return r, 6
 }
+
+// hexDigits are the two digits of a byte.
+func hexDigits(c byte) string { return hex.EncodeToString([]byte{c}) }
