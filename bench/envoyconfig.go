@@ -12,11 +12,8 @@ import (
 const (
 	limiterFilter   = "routelimit"
 	routerFilter    = "envoy.filters.http.router"
-	gatewayListener = "routelimit_gateway"
-	redisListener   = "routelimit_redis"
-	linkCluster     = "routelimit"
-	gatewayCluster  = "routelimit_redis" // where the gateway leads
-	publicStats     = "public"           // stat_prefix of the public listener's connection manager
+	redisListener = "routelimit_redis"
+	publicStats   = "public" // stat_prefix of the public listener's connection manager
 )
 
 const typePrefix = "type.googleapis.com/"
@@ -67,14 +64,9 @@ func configureProxied(c *bootstrap.Config, _ backends) error {
 	return configureLimiter(c, limitingPolicy())
 }
 
-// configureDirect leads the gateway to Redis itself.
-func configureDirect(c *bootstrap.Config, b backends) error {
-	cluster, err := c.Cluster(gatewayCluster)
-	if err != nil {
-		return err
-	}
-	delete(cluster, "transport_socket")
-	if err := c.SetEndpoints(gatewayCluster, b.redis); err != nil {
+// configureDirect leads the stream to Redis itself.
+func configureDirect(c *bootstrap.Config, _ backends) error {
+	if err := c.LeadDirectly(bootstrap.LinkCluster, bootstrap.RedisCluster); err != nil {
 		return err
 	}
 	remove(c, "listeners", redisListener)
@@ -124,8 +116,8 @@ func addUpstream(c *bootstrap.Config, port int) error {
 
 // removeLink takes out all that only routelimit needs.
 func removeLink(c *bootstrap.Config) {
-	remove(c, "listeners", gatewayListener, redisListener)
-	remove(c, "clusters", linkCluster, gatewayCluster, bootstrap.RedisCluster)
+	remove(c, "listeners", redisListener)
+	remove(c, "clusters", bootstrap.LinkCluster, bootstrap.RedisCluster)
 }
 
 func remove(c *bootstrap.Config, kind string, names ...string) {

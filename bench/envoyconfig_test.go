@@ -50,14 +50,13 @@ func TestEnvoyConfigHasWhatItsColumnNeedsAndNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := []string{"public", "routelimit_gateway"}
 	for key, want := range map[string]shape{
 		keyNone: {[]string{"public", "bench_upstream"}, []string{"upstream"}, []string{routerFilter}, 0},
-		keyIdle: {append(slices.Clone(link), "routelimit_redis", "bench_upstream"), []string{"upstream", "routelimit", "routelimit_redis", "redis"},
+		keyIdle: {[]string{"public", "routelimit_redis", "bench_upstream"}, []string{"upstream", "routelimit", "redis"},
 			[]string{"routelimit", routerFilter}, 0},
-		keyProxied: {append(slices.Clone(link), "routelimit_redis", "bench_upstream"), []string{"upstream", "routelimit", "routelimit_redis", "redis"},
+		keyProxied: {[]string{"public", "routelimit_redis", "bench_upstream"}, []string{"upstream", "routelimit", "redis"},
 			[]string{"routelimit", routerFilter}, 1},
-		keyDirect: {append(slices.Clone(link), "bench_upstream"), []string{"upstream", "routelimit", "routelimit_redis"},
+		keyDirect: {[]string{"public", "bench_upstream"}, []string{"upstream", "routelimit"},
 			[]string{"routelimit", routerFilter}, 1},
 		keyService: {[]string{"public", "bench_upstream"}, []string{"upstream", "ratelimit"},
 			[]string{"envoy.filters.http.ratelimit", routerFilter}, 0},

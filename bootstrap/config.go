@@ -20,9 +20,10 @@ import (
 
 // Names of the listeners and clusters that envoy.yaml declares and this package looks for.
 const (
-	PublicListener  = "public"   // where clients come in
-	UpstreamCluster = "upstream" // what is protected
-	RedisCluster    = "redis"    // where the counts are: one Redis, or a Redis Cluster
+	PublicListener  = "public"     // where clients come in
+	UpstreamCluster = "upstream"   // what is protected
+	LinkCluster     = "routelimit" // where the module opens its stream
+	RedisCluster    = "redis"      // where the counts are: one Redis, or a Redis Cluster
 )
 
 // Config is an Envoy bootstrap.

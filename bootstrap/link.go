@@ -7,8 +7,8 @@ import (
 
 // linkListeners and linkClusters are the way to Redis in envoy.yaml, from the cluster where the module opens its stream.
 var (
-	linkListeners = []string{"routelimit_gateway", "routelimit_redis"}
-	linkClusters  = []string{"routelimit", "routelimit_redis", RedisCluster}
+	linkListeners = []string{"routelimit_redis"}
+	linkClusters  = []string{LinkCluster, RedisCluster}
 )
 
 // Link is a way to Redis of its own, beside the one that envoy.yaml has.
@@ -25,7 +25,7 @@ func (c *Config) AddLink(prefix string) (*Link, error) {
 	for _, name := range append(linkListeners, linkClusters...) {
 		names[name] = prefix + "_" + name
 	}
-	link := &Link{Cluster: names["routelimit"], Store: names[RedisCluster]}
+	link := &Link{Cluster: names[LinkCluster], Store: names[RedisCluster]}
 	for _, name := range linkListeners {
 		l, err := c.Listener(name)
 		if err != nil {
@@ -47,6 +47,23 @@ func (c *Config) AddLink(prefix string) (*Link, error) {
 		c.Add("clusters", renamed(cl, names).(map[string]any))
 	}
 	return link, nil
+}
+
+// LeadDirectly makes a way to Redis end at the cluster's own addresses: what it was for is then one Redis, which speaks
+// to the module without redis_proxy in between.
+func (c *Config) LeadDirectly(cluster, store string) error {
+	link, err := c.Cluster(cluster)
+	if err != nil {
+		return err
+	}
+	redis, err := c.Cluster(store)
+	if err != nil {
+		return err
+	}
+	addresses := renamed(redis["load_assignment"], map[string]string{store: cluster})
+	link["load_assignment"] = addresses
+	delete(link, "transport_socket")
+	return nil
 }
 
 // CopyListener is a copy of a listener under another name, for Add.

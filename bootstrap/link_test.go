@@ -42,12 +42,10 @@ func TestAddLinkCopiesTheWayToRedis(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"other_routelimit server_listener_name":       "other_routelimit_gateway",
-		"other_routelimit_gateway cluster":            "other_routelimit_redis",
-		"other_routelimit_redis server_listener_name": "other_routelimit_redis",
-		"other_routelimit_redis cluster":              "other_redis",
-		"other_routelimit_redis op_timeout":           "5s",
-		"other_redis port_value":                      "7001",
+		"other_routelimit server_listener_name": "other_routelimit_redis",
+		"other_routelimit_redis cluster":        "other_redis",
+		"other_routelimit_redis op_timeout":     "5s",
+		"other_redis port_value":                "7001",
 	}
 	if diff := cmp.Diff(want, leads); diff != "" {
 		t.Error(diff)
@@ -88,7 +86,42 @@ func TestAddLinkOfAFileWithoutOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.AddLink("x"); err == nil || !strings.Contains(err.Error(), `no "routelimit_gateway"`) {
+	if _, err := c.AddLink("x"); err == nil || !strings.Contains(err.Error(), `no "routelimit_redis"`) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+func TestALinkCanLeadToRedisItself(t *testing.T) {
+	c := shipped(t)
+	if err := c.SetRedis("127.0.0.1:7001"); err != nil {
+		t.Fatal(err)
+	}
+	link, err := c.AddLink("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LeadDirectly(link.Cluster, link.Store); err != nil {
+		t.Fatal(err)
+	}
+	got, err := reread(t, c).Cluster(link.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got["transport_socket"] != nil {
+		t.Errorf("transport socket %v, want none: Redis is no listener of this Envoy", got["transport_socket"])
+	}
+	ports := map[string]bool{}
+	walk(got["load_assignment"], func(m map[string]any) {
+		if m["port_value"] != nil {
+			ports[fmt.Sprint(m["port_value"])] = true
+		}
+	})
+	if name := text(got, "load_assignment", "cluster_name"); name != link.Cluster || !ports["7001"] || len(ports) != 1 {
+		t.Errorf("%s leads to ports %v, want %s to 7001", name, ports, link.Cluster)
+	}
+	for _, names := range [][2]string{{"none", link.Store}, {link.Cluster, "none"}} {
+		if err := c.LeadDirectly(names[0], names[1]); err == nil || !strings.Contains(err.Error(), `no "none"`) {
+			t.Errorf("%v: error %v, want it to name the cluster", names, err)
+		}
 	}
 }

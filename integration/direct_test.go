@@ -15,29 +15,7 @@ func addStraightLink(c *bootstrap.Config) error {
 	if err != nil {
 		return err
 	}
-	gateway, err := c.Listener("straight_routelimit_gateway")
-	if err != nil {
-		return err
-	}
-	leadTo(gateway, link.Store)
-	return nil
-}
-
-// leadTo gives the routes of a listener another cluster.
-func leadTo(value any, cluster string) {
-	switch v := value.(type) {
-	case tree:
-		if route, ok := v["route"].(tree); ok {
-			route["cluster"] = cluster
-		}
-		for _, inner := range v {
-			leadTo(inner, cluster)
-		}
-	case []any:
-		for _, inner := range v {
-			leadTo(inner, cluster)
-		}
-	}
+	return c.LeadDirectly(link.Cluster, link.Store)
 }
 
 // sick has a route of each kind of on_error on the straight link, with the deadline as it ships.

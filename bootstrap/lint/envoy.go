@@ -13,6 +13,8 @@ import (
 const (
 	managerType = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 	redisType   = "envoy.extensions.filters.network.redis_proxy.v3.RedisProxy"
+	tcpType     = "envoy.extensions.upstreams.http.tcp.v3.TcpConnectionPoolProto"
+	codecType   = "envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec"
 	jwtType     = "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication"
 )
 
@@ -32,7 +34,8 @@ type plugin struct {
 	placed  bootstrap.Placed
 	config  *yamltree.Node // envoy.extensions.wasm.v3.PluginConfig
 	manager *manager       // nil where the file holds none around it
-	index   int            // among the manager's filters
+	cluster *yamltree.Node // whose upstream filter it is, nil where it is none
+	index   int            // among the filters of the manager or the cluster
 
 	policy   *policy.Policy // nil if it is wrong
 	declared []*policy.Route
@@ -63,7 +66,7 @@ func newEnvoy(file []byte, documents []*yamltree.Node, o Options) *envoy {
 	return e
 }
 
-// findPlugins finds all plugins, each with the manager around it.
+// findPlugins finds all plugins, each with the manager or the cluster around it.
 func (e *envoy) findPlugins() {
 	around := map[*yamltree.Node]*plugin{} // by the filter's typed_config
 	for _, listener := range e.listeners {
@@ -71,6 +74,11 @@ func (e *envoy) findPlugins() {
 			for i, filter := range m.At("http_filters").Items() {
 				around[filter.At("typed_config")] = &plugin{manager: &manager{m, listener}, index: i}
 			}
+		}
+	}
+	for _, cluster := range e.clusters {
+		for i, filter := range upstreamFilters(cluster) {
+			around[filter.At("typed_config")] = &plugin{cluster: cluster, index: i}
 		}
 	}
 	for _, document := range e.documents {
@@ -87,6 +95,12 @@ func (e *envoy) findPlugins() {
 			e.plugins = append(e.plugins, p)
 		})
 	}
+}
+
+// upstreamFilters are the HTTP filters of a cluster.
+func upstreamFilters(cluster *yamltree.Node) []*yamltree.Node {
+	const options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	return cluster.At("typed_extension_protocol_options", options, "http_filters").Items()
 }
 
 // limiting are the plugins that hold a policy, gateways those that hold none.

@@ -142,12 +142,37 @@ func routesOf(m *yamltree.Node) []*yamltree.Node {
 	return routes
 }
 
-// checkGateway: nothing may end the stream while it is idle. A route's idle_timeout
-// wins over its manager's.
+// checkGateway: the stream must reach Redis as a plain connection, and nothing may
+// end it while it is idle.
 func (e *envoy) checkGateway(g *plugin) {
-	if g.manager == nil {
-		return
+	switch {
+	case g.cluster != nil:
+		e.checkUpstreamGateway(g)
+	case g.manager != nil:
+		e.checkIdle(g)
 	}
+}
+
+// checkUpstreamGateway checks a gateway that is a cluster's upstream filter.
+func (e *envoy) checkUpstreamGateway(g *plugin) {
+	if pool := g.cluster.At("upstream_config"); !isType(pool.At("typed_config"), tcpType) {
+		at := pool
+		if at == nil {
+			at = g.cluster
+		}
+		e.fail("gateway-pool", at, "the cluster speaks HTTP behind its gateway, which Redis does not understand; write upstream_config: {name: envoy.filters.connection_pools.http.tcp, typed_config: {\"@type\": %s%s}}", typePrefix, tcpType)
+	}
+	filters := upstreamFilters(g.cluster)
+	if last := filters[len(filters)-1]; !isType(last.At("typed_config"), codecType) {
+		e.fail("gateway-codec", last, "Envoy takes no upstream filters whose last is not the codec, and does not start; add name: envoy.filters.http.upstream_codec, of the type %s%s, behind the gateway", typePrefix, codecType)
+	}
+}
+
+const typePrefix = "type.googleapis.com/"
+
+// checkIdle checks the manager around a gateway. A route's idle_timeout wins over
+// its manager's.
+func (e *envoy) checkIdle(g *plugin) {
 	manager := g.manager.At("stream_idle_timeout")
 	routes := routesOf(g.manager.Node)
 	ends := !isZero(manager) && len(routes) == 0

@@ -67,6 +67,35 @@ func TestTheShippedConfigurationIsClean(t *testing.T) {
 	}
 }
 
+// listeningGateway is a gateway in a listener of its own, with the idle timeouts of
+// its manager, 0s if it is "", and its route, which has none then.
+func listeningGateway(manager, route string) string {
+	if manager == "" {
+		manager = "0s"
+	}
+	if route != "" {
+		route = ", idle_timeout: " + route
+	}
+	return `
+  - name: listening_gateway
+    internal_listener: {}
+    filter_chains:
+    - filters:
+      - typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stream_idle_timeout: ` + manager + `
+          route_config: {virtual_hosts: [{routes: [{route: {cluster: redis` + route + `}}]}]}
+          http_filters:
+          - typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm
+              config:
+                name: routelimit_listening
+                failure_policy: FAIL_RELOAD
+                vm_config: {vm_id: listening}
+                configuration: {"@type": type.googleapis.com/google.protobuf.StringValue, value: '{"role": "gateway"}'}
+`
+}
+
 // Each case is the shipped configuration with one thing written otherwise.
 func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 	const (
@@ -77,7 +106,10 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		publicAt     = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
 		plugin       = "name: routelimit"
 		reload       = "                failure_policy: FAIL_RELOAD           # a crashed VM is replaced; until then requests get 503\n"
-		gateway      = "                failure_policy: FAIL_RELOAD\n"
+		gateway      = "              failure_policy: FAIL_RELOAD\n"
+		pool         = "    upstream_config:\n      name: envoy.filters.connection_pools.http.tcp\n      typed_config: {\"@type\": type.googleapis.com/envoy.extensions.upstreams.http.tcp.v3.TcpConnectionPoolProto}\n"
+		codec        = "        - name: envoy.filters.http.upstream_codec\n          typed_config: {\"@type\": type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec}\n"
+		endOfRedis   = "          prefix_routes: {catch_all_route: {cluster: redis}}\n"
 		jwt          = "                  payload_in_metadata: payload # read as metadata:envoy.filters.http.jwt_authn/payload/sub\n"
 	)
 	for name, c := range map[string]struct {
@@ -101,7 +133,7 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"crashes let undeclared requests pass": {[]string{reload, "                failure_policy: FAIL_OPEN\n", `"on_error": "closed", `, "",
 			`"default": { "identity": "user_id|ip", "limit": 120, "window": "1m" }`, `"undeclared": "refuse"`},
 			[]string{"warning fail-open: FAIL_OPEN"}},
-		"a gateway that is left out": {[]string{gateway, "                failure_policy: FAIL_OPEN\n"},
+		"a gateway that is left out": {[]string{gateway, "              failure_policy: FAIL_OPEN\n"},
 			[]string{"warning fail-open: FAIL_OPEN"}},
 
 		"one VM for both roles": {[]string{"vm_id: routelimit_gateway", "vm_id: routelimit"},
@@ -164,8 +196,6 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"redis_proxy as slow as can be": {[]string{"op_timeout: 0.025s", "op_timeout: 0.045s"}, []string{}},
 		"redis_proxy hardly faster": {[]string{"op_timeout: 0.025s", "op_timeout: 0.046s"},
 			[]string{"warning op-timeout: 0.046s"}},
-		"gateway that is not there": {[]string{"server_listener_name: routelimit_gateway", "server_listener_name: routelimit_gatway"},
-			[]string{"error internal-listener: routelimit_gatway}}}}]}]"}},
 		"redis_proxy that is not there": {[]string{"server_listener_name: routelimit_redis", "server_listener_name: redis"},
 			[]string{"error internal-listener: redis}}}}]}]"}},
 		"listeners from elsewhere": {[]string{"server_listener_name: routelimit_redis", "server_listener_name: redis",
@@ -175,15 +205,19 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 			[]string{"warning redirection: op_timeout: 0.025s"}},
 		"a Cluster that must not be followed": {[]string{redisCluster, redisCluster + clusterType, "enable_redirection: true", "enable_redirection: false"},
 			[]string{"warning redirection: false"}},
-		"slower policy":           {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s", hops, hops + `, "redis": {"timeout": "60ms"}`}, []string{}},
-		"gateway without timeout": {[]string{"          stream_idle_timeout: 0s\n", ""}, []string{}}, // the route says it as well
-		"idle gateway": {[]string{"          stream_idle_timeout: 0s\n", "", "                  idle_timeout: 0s\n", ""},
-			[]string{"error gateway-idle: " + publicAt}},
-		"idle gateway, but for its route": {[]string{"stream_idle_timeout: 0s", "stream_idle_timeout: 60s"}, []string{}},
-		"idle route of the gateway": {[]string{"                  idle_timeout: 0s\n", "                  idle_timeout: 60s\n"},
-			[]string{"error gateway-idle: 60s"}},
-		"idle gateway of its own": {[]string{"stream_idle_timeout: 0s", "stream_idle_timeout: 300s", "                  idle_timeout: 0s\n", ""},
-			[]string{"error gateway-idle: 300s"}},
+		"slower policy": {[]string{"op_timeout: 0.025s", "op_timeout: 0.05s", hops, hops + `, "redis": {"timeout": "60ms"}`}, []string{}},
+		"a gateway that speaks HTTP": {[]string{pool, ""},
+			[]string{"error gateway-pool: name: routelimit"}},
+		"a gateway of another pool": {[]string{"upstreams.http.tcp.v3.TcpConnectionPoolProto", "upstreams.http.http.v3.HttpConnectionPoolProto"},
+			[]string{"error gateway-pool: name: envoy.filters.connection_pools.http.tcp"}},
+		"a gateway without a codec": {[]string{codec, ""},
+			[]string{"error gateway-codec: name: routelimit_gateway"}},
+		"a listener's gateway":                    {[]string{endOfRedis, endOfRedis + listeningGateway("", "")}, []string{}},
+		"a listener's idle gateway":               {[]string{endOfRedis, endOfRedis + listeningGateway("60s", "")}, []string{"error gateway-idle: 60s"}},
+		"a listener's gateway, but for its route": {[]string{endOfRedis, endOfRedis + listeningGateway("60s", "0s")}, []string{}},
+		"a listener's gateway of an idle route":   {[]string{endOfRedis, endOfRedis + listeningGateway("0s", "60s")}, []string{"error gateway-idle: 60s}}]}]}"}},
+		"a listener's gateway that says nothing": {[]string{endOfRedis, endOfRedis + strings.Replace(listeningGateway("", ""), "stream_idle_timeout: 0s", "codec_type: HTTP2", 1)},
+			[]string{`error gateway-idle: "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, find(t, edit(t, shipped(t), c.edits...), Options{})); diff != "" {

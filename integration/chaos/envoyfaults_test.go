@@ -10,6 +10,9 @@ import (
 	"routelimit/bootstrap"
 )
 
+// proxyListener is the name of redis_proxy's listener in envoy.yaml.
+const proxyListener = "routelimit_redis"
+
 // appliedTime is within what time an Envoy takes in a file.
 const appliedTime = 10 * time.Second
 
@@ -46,19 +49,29 @@ func (c *chaos) stat(envoy int, name string) int64 {
 	return stats[name]
 }
 
-// removeGateway takes away the listeners that the links lead to, for longer than their connections drain.
-func removeGateway(c *chaos) error {
-	var without []any
-	for _, l := range rig.files.listeners {
-		if !strings.HasSuffix(fmt.Sprint(l.(tree)["name"]), "_gateway") {
-			without = append(without, l)
+// removeProxies takes away the listeners that the links lead to, for longer than their connections drain.
+func removeProxies(c *chaos) error {
+	return c.without(listenersFile, rig.files.listeners, "_"+proxyListener, drainTime+c.between(300, 900))
+}
+
+// removeLinks takes away the clusters on which the links begin, with the gateways in them.
+func removeLinks(c *chaos) error {
+	return c.without(clustersFile, rig.files.clusters, "_"+bootstrap.LinkCluster, c.between(300, 900))
+}
+
+// without gives the Envoys a file without the resources whose names end so, for a time.
+func (c *chaos) without(file string, resources []any, suffix string, d time.Duration) error {
+	var rest []any
+	for _, r := range resources {
+		if !strings.HasSuffix(fmt.Sprint(r.(tree)["name"]), suffix) {
+			rest = append(rest, r)
 		}
 	}
-	if err := c.publish(listenersFile, without); err != nil {
+	if err := c.publish(file, rest); err != nil {
 		return err
 	}
-	c.wait(drainTime + c.between(300, 900))
-	return c.publish(listenersFile, rig.files.listeners)
+	c.wait(d)
+	return c.publish(file, resources)
 }
 
 // updateListeners gives all listeners another configuration, and the first one again, and waits until the connections of

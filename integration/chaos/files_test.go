@@ -119,7 +119,7 @@ func makeFiles(upstream, module string) (f files, err error) {
 		return f, err
 	}
 	resources := c.Root()["static_resources"].(tree)
-	f.listeners = typed(resources["listeners"], "listener.v3.Listener")[3:] // envoy.yaml's own are not needed
+	f.listeners = typed(resources["listeners"], "listener.v3.Listener")[2:] // envoy.yaml's own are not needed
 	f.clusters = typed(resources["clusters"], "cluster.v3.Cluster")
 	delete(c.Root(), "static_resources")
 	c.Root()["dynamic_resources"] = tree{"lds_config": f.source(listenersFile), "cds_config": f.source(clustersFile)}
@@ -155,11 +155,9 @@ func addPlace(c *bootstrap.Config, name, module, timeout string) error {
 		p.SetConfiguration(string(raw))
 	}
 	if name == direct {
-		gateway, err := c.Listener(name + "_routelimit_gateway")
-		if err != nil {
+		if err := c.LeadDirectly(link.Cluster, link.Store); err != nil {
 			return err
 		}
-		leadTo(gateway, link.Store)
 	}
 	if module != "" {
 		link.Proxy["op_timeout"] = "8s"
@@ -177,15 +175,6 @@ func addPlace(c *bootstrap.Config, name, module, timeout string) error {
 func managerOf(listener tree) tree {
 	chain := listener["filter_chains"].([]any)[0].(tree)
 	return chain["filters"].([]any)[0].(tree)["typed_config"].(tree)
-}
-
-// leadTo gives the routes of a listener another cluster.
-func leadTo(listener tree, cluster string) {
-	for _, host := range managerOf(listener)["route_config"].(tree)["virtual_hosts"].([]any) {
-		for _, route := range host.(tree)["routes"].([]any) {
-			route.(tree)["route"].(tree)["cluster"] = cluster
-		}
-	}
 }
 
 // configOf is the plugin configuration in a connection manager.
