@@ -30,7 +30,7 @@ var faults = []fault{
 	{name: "password", do: password},
 	{name: "maxclients", do: maxClients},
 	{name: "redis-proxy", do: removeProxies},
-	{name: "links", do: removeLinks},
+	{name: "links", do: removeLinks, slow: true}, // Envoy compiles the gateway anew each time
 	{name: "listeners", do: updateListeners, redials: true},
 	{name: "clusters", do: updateClusters},
 	{name: "panic", do: injectPanics},
