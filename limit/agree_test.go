@@ -13,11 +13,12 @@ type plan struct {
 	steps  []planStep
 }
 
-// planStep lets the clock go, and then asks at costs, one for each limit, or gives back a call that passed.
+// planStep lets the clock go, and then asks at costs, one for each limit, takes a lease, or gives back a call that passed.
 type planStep struct {
 	by     int64 // ms, often 0, sometimes negative
 	costs  []int64
-	refund int // which of the open calls, from 1 on; 0 asks
+	most   int64 // of a lease; 0: it is none
+	refund int   // which of the open calls, from 1 on; 0 asks
 }
 
 // drawPlan draws a plan. Some limits share their state with another, some refuse nobody.
@@ -38,7 +39,10 @@ func drawPlan(t *rapid.T) (p plan) {
 			step.by -= rapid.SampledFrom([]int64{1, 1000, 2 * drawStep(t, now, p.limits)}).Draw(t, "by")
 		}
 		now += step.by
-		if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			step.most = rapid.OneOf(rapid.Int64Range(1, 20), rapid.Just(int64(maxExact))).Draw(t, "most")
+		case 1, 2:
 			step.refund = rapid.IntRange(1, 25).Draw(t, "refund")
 		}
 		for _, l := range p.limits {
@@ -83,24 +87,38 @@ func (p plan) play(t *rapid.T, key string, r *redisDecider) {
 			for i, l := range p.limits {
 				charges[i] = cost(l, step.costs[i])
 			}
-			got := model.Decide(key, now, charges)
-			want := all.decide(now, step.costs, got)
+			got, taken := ask(&model, key, now, step.most, charges)
+			costs := step.costs
+			if taken > 0 {
+				if want := all.room(now, step.most, costs); taken != want && !all.inexact() {
+					t.Fatalf("step %d at %d, costs %v: the model takes %d requests, the definition %d", n, now-base, costs, taken, want)
+				}
+				costs = times(taken, costs)
+			}
+			want := all.decide(now, costs, got)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("step %d at %d, costs %v (-definition +model):\n%s", n, now-base, step.costs, diff)
 			}
 			if r != nil {
-				if diff := cmp.Diff(got, r.decide(key, now, charges...)); diff != "" {
-					t.Fatalf("step %d at %d, costs %v (-model +script):\n%s\nstored %q", n, now-base, step.costs, diff, r.stored(key))
+				stored, storedTaken := askRedis(r, key, now, step.most, charges)
+				if diff := cmp.Diff(got, stored); diff != "" || storedTaken != taken {
+					t.Fatalf("step %d at %d, costs %v (-model +script), taken %d and %d:\n%s\nstored %q", n, now-base, step.costs, taken, storedTaken, diff, r.stored(key))
 				}
 			}
 			if got.Allowed {
-				c := openCall{got.AtMS, got.Charged(nil, charges), map[int]event{}}
+				made := got.Charged(nil, charges)
+				if taken > 0 {
+					for i := range made {
+						made[i].Cost *= taken
+					}
+				}
+				c := openCall{got.AtMS, made, map[int]event{}}
 				for i, v := range got.Verdicts {
 					if v.Restarted {
 						open = nil // what was charged before is gone
 					}
 					if v.Pass {
-						c.events[i] = event{got.AtMS, all.price(i, step.costs)}
+						c.events[i] = event{got.AtMS, all.price(i, costs)}
 					}
 				}
 				open = append(open, c)
@@ -130,4 +148,26 @@ func TestDefinitionsModelAndScriptsAgree(t *testing.T) {
 		})
 		r.do("DEL", key)
 	})
+}
+
+// ask asks the model, for a lease where most is above 0.
+func ask(m *Model, key string, now, most int64, charges []Charge) (d Decision, taken int64) {
+	if most > 0 {
+		return m.Lease(key, now, most, charges)
+	}
+	return m.Decide(key, now, charges), 0
+}
+
+func askRedis(r *redisDecider, key string, now, most int64, charges []Charge) (d Decision, taken int64) {
+	if most > 0 {
+		return r.lease(key, now, most, charges...)
+	}
+	return r.decide(key, now, charges...), 0
+}
+
+func times(n int64, costs []int64) (all []int64) {
+	for _, cost := range costs {
+		all = append(all, manyTimes(n, cost))
+	}
+	return all
 }

@@ -13,8 +13,24 @@ import (
 // key is the identity's hash. nowMS is 0 in production, where the script reads Redis' own clock; a test puts its time
 // there, in ms since the epoch, or has SetTime do it later. There must be at least one charge.
 func AppendDecide(dst, key []byte, nowMS int64, charges []Charge) []byte {
+	return appendDecide(dst, key, nowMS, 0, charges)
+}
+
+// AppendLease appends the command that takes a lease: it charges as many requests of these costs as would pass at once,
+// up to most, and decides as AppendDecide does, for one of them, where not even that one passes. ReadLease reads the
+// reply.
+func AppendLease(dst, key []byte, nowMS, most int64, charges []Charge) []byte {
+	return appendDecide(dst, key, nowMS, most, charges)
+}
+
+// appendDecide appends either; most is 0 for what is no lease.
+func appendDecide(dst, key []byte, nowMS, most int64, charges []Charge) []byte {
+	size := timeSize + limitSize*len(charges)
+	if most > 0 {
+		size += leaseSize
+	}
 	dst = appendCall(dst, decideHead, key, 1+len(charges))
-	dst = appendLength(dst, timeSize+limitSize*len(charges))
+	dst = appendLength(dst, size)
 	dst = appendUint(dst, nowMS, timeSize)
 	for i := range charges {
 		if c := &charges[i]; c.numbers != "" && !sharing(charges, i) {
@@ -23,6 +39,9 @@ func AppendDecide(dst, key []byte, nowMS int64, charges []Charge) []byte {
 		}
 		cost, refill := shared(charges, i)
 		dst = appendLimit(dst, charges[i].Limit, cost, refill)
+	}
+	if most > 0 {
+		dst = appendUint(dst, most, leaseSize)
 	}
 	dst = append(dst, "\r\n"...)
 	for i := range charges {
@@ -35,6 +54,7 @@ func AppendDecide(dst, key []byte, nowMS int64, charges []Charge) []byte {
 const (
 	timeSize   = 7
 	limitSize  = 1 + 7 + 7 + 5 + 7
+	leaseSize  = 7
 	refundSize = 7 + 5 + 7
 )
 

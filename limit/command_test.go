@@ -66,6 +66,13 @@ func TestCommandsNameOneKeyAndEachLimitInOrder(t *testing.T) {
 		t.Errorf("decide (-want +got):\n%s", diff)
 	}
 
+	got = words(t, AppendLease(nil, key, 1729728000000, 258, charges))
+	want[4] += " 00 00 00 00 00 01 02" // most
+	got[4] = fmt.Sprintf("% x", got[4])
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lease (-want +got):\n%s", diff)
+	}
+
 	got = words(t, AppendRefund(nil, key, 1729728000123, 0, charges))
 	got[4] = fmt.Sprintf("% x", got[4])
 	want = []string{"EVALSHA", refundSHA, "1", "rl:{POST:/login|ip:203.0.113.7}", "00 00 00 00 00 00 00 00 01 92 bb d2 b0 7b" + // now, at
@@ -86,6 +93,7 @@ func TestSetTimeGivesTheTimeThatWasLeftToRedis(t *testing.T) {
 	key, charges := []byte("k"), []Charge{one(&Limit{Limit: 10, Window: time.Minute})}
 	for name, call := range map[string]func(nowMS int64) []byte{
 		"decide": func(nowMS int64) []byte { return AppendDecide(nil, key, nowMS, charges) },
+		"lease":  func(nowMS int64) []byte { return AppendLease(nil, key, nowMS, 9, charges) },
 		"refund": func(nowMS int64) []byte { return AppendRefund(nil, key, base, nowMS, charges) },
 	} {
 		for _, given := range []int64{0, 5} {
@@ -108,6 +116,7 @@ func TestCommandsAllocateNothingInABigEnoughBuffer(t *testing.T) {
 	key, buf := []byte("rl:{default|ip:192.0.2.1}"), make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() {
 		buf = AppendDecide(buf[:0], key, 0, charges)
+		buf = AppendLease(buf, key, 0, 20, charges)
 		buf = AppendRefund(buf, key, 1729728000123, 0, charges)
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -10,6 +10,8 @@
 --            limit     7  how many in a window; a bucket's refill in tokens a window
 --            window    5  in ms, whole seconds
 --            cost      7  0 only looks
+--          and, for a lease
+--            most      7  as many requests of these costs are charged at once as pass, up to so many
 -- then     for each limit its field; limits that share a field come with the same cost (and buckets with the same refill)
 -- reply    numbers, packed alike
 --            allowed   1  0 or 1
@@ -21,6 +23,8 @@
 --            remaining 7
 --            reset     7  in ms
 --            wait      7  in ms, signed, after a refusal; -1 if no waiting helps
+--          and, for a lease
+--            taken     7  how many requests were charged
 --
 -- Packed, since redis_proxy reads and copies each number of a command and of a reply by itself.
 -- A refusal writes nothing, but for an expiry that was missing. 64-bit Redis 6.2 and later, Valkey.
@@ -206,9 +210,12 @@ if foreign then
   texts = {}
 end
 
--- Worked out as if admitted; where that charged something and another limit refuses, again without charging.
+-- Worked out as if admitted; where that charged something and another limit refuses, again without charging. A lease is
+-- worked out without charging, to see for how many requests there is room, and where it is admitted again for so many.
 local allowed, at, expires, writes, verdicts
-local charge = true
+local most = #ARGV[1] > 7 + 27 * count and struct.unpack('>I7', ARGV[1], first + 27 * count)
+local times, room = 1, most
+local charge, settled = not most, false
 repeat
   allowed, at, expires, writes, verdicts = 1, nil, now, {}, ''
   local place = first
@@ -218,6 +225,7 @@ repeat
     kind, capacity, limit, length, cost, place = struct.unpack('>BI7I7I5I7', ARGV[1], place)
     local refuses = kind <= BUCKET
     if not refuses then kind = kind - BUCKET end
+    cost = cost * times
     local pass, flags, remaining, reset, wait, write, forget, time
     if kind == SLIDING or kind == FIXED then
       pass, flags, remaining, reset, wait, write, forget, time = window(text, kind == SLIDING, limit, length, cost, charge)
@@ -229,6 +237,7 @@ repeat
     if foreign then flags = 2 end
     if pass then
       flags = flags + 1
+      if most and cost > 0 then room = min(room, (remaining - fmod(remaining, cost)) / cost) end
     elseif refuses then
       allowed = 0
     end
@@ -240,8 +249,14 @@ repeat
     expires = max(expires, forget)
     verdicts = verdicts .. struct.pack('>BI7I7i7', flags, max(0, remaining), reset, wait)
   end
-  charge = false
-until allowed == 1 or #writes == 0
+  if charge then
+    settled = allowed == 1 or #writes == 0
+  else
+    settled = allowed == 0 or not most
+    if not settled then times = room end
+  end
+  charge = not charge
+until settled
 
 if #writes > 0 then
   if foreign then redis.call('DEL', key) end
@@ -250,4 +265,5 @@ end
 local need = virtual and VIRTUAL_TTL or min(expires - now, MAX_TTL)
 local ttl = redis.call('PTTL', key)
 if ttl == -1 or (#writes > 0 and ttl < need) then redis.call('PEXPIRE', key, need + SLACK) end
+if most then verdicts = verdicts .. struct.pack('>I7', allowed * times) end
 return struct.pack('>BI7', allowed, at) .. verdicts

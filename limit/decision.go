@@ -78,10 +78,11 @@ func (e *ReplyError) Error() string {
 	return e.Place + " " + e.Reason + "; check that nothing but routelimit's own scripts answers on this connection"
 }
 
-// How many bytes the reply to a decide command has, see decide.lua: for the call, and for each of its limits.
+// How many bytes the reply to a decide command has, see decide.lua: for the call, for each of its limits, and of a lease.
 const (
 	replyHead    = 1 + 7
 	replyVerdict = 1 + 7 + 7 + 7
+	replyTaken   = 7
 )
 
 const maxWaitMS = 1 << 54 // the largest bucket's slowest refill, seen from a clock that went back
@@ -90,12 +91,30 @@ const maxWaitMS = 1 << 54 // the largest bucket's slowest refill, seen from a cl
 // exactly what the script gives is a *ReplyError, never a verdict; an error reply is one too, and resp.ClassifyError
 // tells its kind. What is in into after an error is not to be used.
 func ReadDecision(v resp.Value, charges []Charge, into *Decision) error {
+	return into.read(v, charges, 0)
+}
+
+// ReadLease reads the reply to AppendLease for the same charges and most, as ReadDecision does, and says how many
+// requests were charged: 0 if the decision is a refusal, else 1 to most.
+func ReadLease(v resp.Value, charges []Charge, most int64, into *Decision) (taken int64, err error) {
+	if err := into.read(v, charges, replyTaken); err != nil {
+		return 0, err
+	}
+	taken = readUint(v.Text[len(v.Text)-replyTaken:], replyTaken)
+	if taken > most || (taken > 0) != into.Allowed {
+		return 0, odd("reply", taken, "how many of "+itoa(most)+" requests were charged")
+	}
+	return taken, nil
+}
+
+// read is ReadDecision, for a reply with so many bytes behind the verdicts.
+func (into *Decision) read(v resp.Value, charges []Charge, more int) error {
 	into.Allowed, into.AtMS, into.Verdicts = false, 0, into.Verdicts[:0]
 	if err := checkKind(v, resp.BulkString); err != nil {
 		return err
 	}
 	b := v.Text
-	if want := replyHead + replyVerdict*len(charges); len(b) != want {
+	if want := replyHead + replyVerdict*len(charges) + more; len(b) != want {
 		return &ReplyError{"reply", "has " + itoa(int64(len(b))) + " bytes, not " + itoa(int64(want))}
 	}
 	allowed, at := int64(b[0]), readUint(b[1:], 7)
@@ -123,6 +142,17 @@ func ReadDecision(v resp.Value, charges []Charge, into *Decision) error {
 // AppendReply appends d as a Redis would that ran the script, for whoever stands in for one.
 func (d *Decision) AppendReply(dst []byte) []byte {
 	dst = appendLength(dst, replyHead+replyVerdict*len(d.Verdicts))
+	return append(d.appendNumbers(dst), "\r\n"...)
+}
+
+// AppendLeaseReply is AppendReply for a lease of so many requests.
+func (d *Decision) AppendLeaseReply(dst []byte, taken int64) []byte {
+	dst = appendLength(dst, replyHead+replyVerdict*len(d.Verdicts)+replyTaken)
+	dst = appendUint(d.appendNumbers(dst), taken, replyTaken)
+	return append(dst, "\r\n"...)
+}
+
+func (d *Decision) appendNumbers(dst []byte) []byte {
 	dst = appendUint(append(dst, bit(d.Allowed)), d.AtMS, 7)
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -135,7 +165,7 @@ func (d *Decision) AppendReply(dst []byte) []byte {
 		}
 		dst = appendUint(dst, wait, 7)
 	}
-	return append(dst, "\r\n"...)
+	return dst
 }
 
 func bit(b bool) byte {

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"math/big"
+	"slices"
 	"sort"
 )
 
@@ -266,4 +267,23 @@ func (d *definition) undo(e event, now int64) {
 			return
 		}
 	}
+}
+
+// room is how many requests, up to most, every limit has room for that lets one pass.
+func (all definitions) room(now, most int64, costs []int64) int64 {
+	for i, d := range all {
+		view, price := d, all.price(i, costs)
+		at, anew := d.clock(now)
+		if anew {
+			view = &definition{limit: d.limit, history: new(history), refill: d.refill}
+		}
+		if price > 0 && view.passes(at, price) {
+			most = min(most, view.remaining(at)/price)
+		}
+	}
+	return most
+}
+
+func (all definitions) inexact() bool {
+	return slices.ContainsFunc(all, func(d *definition) bool { return d.history.inexact })
 }

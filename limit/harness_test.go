@@ -104,6 +104,17 @@ func (r *redisDecider) decide(key string, nowMS int64, charges ...Charge) Decisi
 	return d
 }
 
+func (r *redisDecider) lease(key string, nowMS, most int64, charges ...Charge) (Decision, int64) {
+	r.t.Helper()
+	var d Decision
+	r.send(AppendLease(nil, []byte(key), nowMS, most, charges))
+	taken, err := ReadLease(r.reply(), charges, most, &d)
+	if err != nil {
+		r.t.Fatalf("lease of %s at %d: %v", key, nowMS, err)
+	}
+	return d, taken
+}
+
 func (r *redisDecider) refund(key string, atMS, nowMS int64, charges ...Charge) {
 	r.t.Helper()
 	r.send(AppendRefund(nil, []byte(key), atMS, nowMS, charges))

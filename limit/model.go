@@ -66,38 +66,76 @@ func (m *Model) Decide(key string, nowMS int64, charges []Charge) Decision {
 		h = &Hash{}
 	}
 	decision := h.Decide(nowMS, charges)
-	if len(h.fields) > 0 {
-		if m.keys == nil {
-			m.keys = map[string]*Hash{}
-		}
-		m.keys[key] = h
-	}
+	m.keep(key, h)
 	return decision
+}
+
+func (m *Model) keep(key string, h *Hash) {
+	if len(h.fields) == 0 {
+		return
+	}
+	if m.keys == nil {
+		m.keys = map[string]*Hash{}
+	}
+	m.keys[key] = h
 }
 
 // Decide is Model.Decide for this key.
 func (h *Hash) Decide(nowMS int64, charges []Charge) Decision {
 	var few [4]outcome
-	decision, outcomes := h.evaluate(nowMS, charges, true, few[:0])
+	decision, outcomes := h.evaluate(nowMS, charges, 1, true, few[:0])
 	if !decision.Allowed {
-		decision, _ = h.evaluate(nowMS, charges, false, few[:0])
+		decision, _ = h.evaluate(nowMS, charges, 1, false, few[:0])
 		return decision
 	}
+	h.write(charges, outcomes)
+	return decision
+}
+
+// Lease is AppendLease, the script and ReadLease in one.
+func (m *Model) Lease(key string, nowMS, most int64, charges []Charge) (decision Decision, taken int64) {
+	h := m.keys[key]
+	if h == nil {
+		h = &Hash{}
+	}
+	decision, taken = h.Lease(nowMS, most, charges)
+	m.keep(key, h)
+	return decision, taken
+}
+
+// Lease is Model.Lease for this key.
+func (h *Hash) Lease(nowMS, most int64, charges []Charge) (decision Decision, taken int64) {
+	var few [4]outcome
+	decision, _ = h.evaluate(nowMS, charges, 1, false, few[:0])
+	if !decision.Allowed {
+		return decision, 0
+	}
+	taken = most
+	for i, v := range decision.Verdicts {
+		if cost, _ := shared(charges, i); v.Pass && cost > 0 {
+			taken = min(taken, v.Remaining/cost)
+		}
+	}
+	decision, outcomes := h.evaluate(nowMS, charges, taken, true, few[:0])
+	h.write(charges, outcomes)
+	return decision, taken
+}
+
+func (h *Hash) write(charges []Charge, outcomes []outcome) {
 	for i, o := range outcomes {
 		if o.next != nil {
 			h.fields.set(charges[i].Limit.field(), o.next)
 		}
 		h.forget = max(h.forget, o.forget)
 	}
-	return decision
 }
 
-// evaluate works out every limit's answer against the state as it is, and changes nothing.
-func (h *Hash) evaluate(nowMS int64, charges []Charge, charge bool, outcomes []outcome) (Decision, []outcome) {
+// evaluate works out every limit's answer about so many requests against the state as it is, and changes nothing.
+func (h *Hash) evaluate(nowMS int64, charges []Charge, times int64, charge bool, outcomes []outcome) (Decision, []outcome) {
 	decision := Decision{Allowed: true, Verdicts: make([]Verdict, len(charges))}
 	for i, c := range charges {
 		cost, refill := shared(charges, i)
-		o := answer(h.fields.get(c.Limit.field()), question{c.Limit, cost, refill, nowMS, charge})
+		o := answer(h.fields.get(c.Limit.field()), question{c.Limit, manyTimes(times, cost), refill, nowMS, charge})
 		if !o.verdict.Pass && c.Limit.Refuses() {
 			decision.Allowed = false
 		}
@@ -110,6 +148,15 @@ func (h *Hash) evaluate(nowMS int64, charges []Charge, charge bool, outcomes []o
 		outcomes = append(outcomes, o)
 	}
 	return decision, outcomes
+}
+
+// manyTimes is what so many requests of a cost cost. Under a limit that lets not even one of them pass it may be more
+// than any limit.
+func manyTimes(n, cost int64) int64 {
+	if cost > 0 && n > maxCost/cost {
+		return maxCost
+	}
+	return n * cost
 }
 
 func answer(s state, q question) outcome {

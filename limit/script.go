@@ -10,7 +10,7 @@ var refundScript string
 
 // The SHA-1 of the scripts, by which Redis knows them. A test holds them against the texts.
 const (
-	decideSHA = "83c3e55879f0da637c68563de8ab8e356bd9f0df"
+	decideSHA = "1eb12c5541936a1eb08b91bdb38f85c407be1333"
 	refundSHA = "35e643ab5c5354ba0cc63e051130f08555b91bff"
 )
 

@@ -68,9 +68,14 @@ func (c *Cache) find(key []byte, now time.Duration) *entry {
 // Keep remembers that Redis refused a question sent at a time, for as long as the
 // refusal lasts. What was refused before something was given back may pass now.
 func (c *Cache) Keep(key []byte, charges []limit.Charge, d *limit.Decision, asked time.Duration) {
+	c.KeepFor(c.longest(), key, charges, d, asked)
+}
+
+// KeepFor is Keep for a refusal that is repeated for no longer than most.
+func (c *Cache) KeepFor(most time.Duration, key []byte, charges []limit.Charge, d *limit.Decision, asked time.Duration) {
 	// Redis counts whole ms: it may have read its clock almost one before the
 	// question was sent on ours.
-	lasts := min(d.Lasts(charges)-time.Millisecond, c.longest())
+	lasts := min(d.Lasts(charges)-time.Millisecond, c.longest(), most)
 	if lasts <= 0 || asked <= c.given {
 		return
 	}

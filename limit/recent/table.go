@@ -68,6 +68,18 @@ func (t *Table[V]) Skip() {
 	}
 }
 
+// Used is how many keys the table holds.
+func (t *Table[V]) Used() int {
+	if t.slots == nil || t.slots[t.next].used {
+		return len(t.slots)
+	}
+	return t.next
+}
+
+// At returns one of the keys, by a number below Used, and its value. They hold until
+// the next Put.
+func (t *Table[V]) At(i int) (key []byte, value *V) { return t.slots[i].key, &t.slots[i].value }
+
 // Put returns the value of a key. known is false for a new key: its value is then
 // whatever the oldest left there, so that its memory can be used again.
 func (t *Table[V]) Put(key []byte) (value *V, known bool) {

@@ -3,6 +3,7 @@ package recent
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -42,6 +43,14 @@ func TestTableIsAMapOfTheLastKeys(t *testing.T) {
 				if (got != nil) != ok || ok && *got != want {
 					t.Fatalf("call %d: %s is %v, want %d (%v)", i, key, got, want, ok)
 				}
+			}
+			held := map[string]int{}
+			for n := range table.Used() {
+				key, v := table.At(n)
+				held[string(key)] = *v
+			}
+			if !maps.Equal(held, values) {
+				t.Fatalf("call %d: the table holds %v, want %v", i, held, values)
 			}
 			oldest := table.Oldest()
 			if full := len(order) == size; (oldest != nil) != full || full && *oldest != values[order[0]] {

@@ -23,6 +23,10 @@ func (r *Redis) Do(command [][]byte, nowMS int64) []byte {
 	if c.nowMS > 0 {
 		nowMS = c.nowMS
 	}
+	if c.most > 0 {
+		decision, taken := r.model.Lease(c.key, nowMS, c.most, c.charges)
+		return decision.AppendLeaseReply(nil, taken)
+	}
 	if !c.refund {
 		decision := r.model.Decide(c.key, nowMS, c.charges)
 		return decision.AppendReply(nil)
@@ -31,11 +35,12 @@ func (r *Redis) Do(command [][]byte, nowMS int64) []byte {
 	return append(strconv.AppendInt([]byte{':'}, int64(len(c.charges)), 10), "\r\n"...)
 }
 
-// call is a command as limit.AppendDecide or limit.AppendRefund was asked for it.
+// call is a command as limit.AppendDecide, limit.AppendLease or limit.AppendRefund was asked for it.
 type call struct {
 	refund             bool
 	key                string
 	nowMS, chargedAtMS int64
+	most               int64 // of a lease; 0: it is none
 	charges            []limit.Charge
 }
 
@@ -65,6 +70,12 @@ func read(command [][]byte) (c call, ok bool) {
 			return c, false
 		}
 		c.charges = append(c.charges, charge)
+	}
+	if !c.refund && len(numbers.bytes) > 0 {
+		c.most = numbers.next(7)
+		if c.most == 0 {
+			return c, false
+		}
 	}
 	return c, !numbers.short && len(numbers.bytes) == 0
 }

@@ -67,6 +67,16 @@ func TestTheStandInDecidesAsTheModelDoes(t *testing.T) {
 		set, now := charges(t), int64(start)
 		for range rapid.IntRange(1, 20).Draw(t, "calls") {
 			now += rapid.Int64Range(0, 1500).Draw(t, "ms")
+			most := rapid.Int64Range(0, 4).Draw(t, "most")
+			if most > 0 {
+				want, taken := model.Lease("k", now, most, set)
+				var got limit.Decision
+				read, err := limit.ReadLease(reply(t, redis.Do(words(t, limit.AppendLease(nil, []byte("k"), 0, most, set)), now)), set, most, &got)
+				if diff := cmp.Diff(want, got); err != nil || diff != "" || read != taken {
+					t.Fatalf("%d taken, want %d, %v (-model +stand-in)\n%s", read, taken, err, diff)
+				}
+				continue
+			}
 			want := model.Decide("k", now, set)
 			command := limit.AppendDecide(nil, []byte("k"), 0, set)
 			if rapid.Bool().Draw(t, "eval") {
@@ -103,7 +113,8 @@ func TestATimeInTheCommandGoesBeforeTheClock(t *testing.T) {
 func FuzzCommands(f *testing.F) {
 	set := []limit.Charge{{Limit: &limit.Limit{Limit: 3, Window: time.Minute}, Cost: 1}}
 	decide, refund := limit.AppendDecide(nil, []byte("k"), 0, set), limit.AppendRefund(nil, []byte("k"), start, 0, set)
-	for _, seed := range []string{string(decide), string(refund), "*1\r\n$4\r\nPING\r\n"} {
+	lease := limit.AppendLease(nil, []byte("k"), 0, 1<<56-1, set)
+	for _, seed := range []string{string(decide), string(refund), string(lease), "*1\r\n$4\r\nPING\r\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -133,6 +144,7 @@ func TestWhatIsNoScriptCallGetsAnErrorReply(t *testing.T) {
 		"two keys":        func(c [][]byte) [][]byte { c[2] = []byte("2"); return c },
 		"short numbers":   func(c [][]byte) [][]byte { c[4] = c[4][:20]; return c },
 		"long numbers":    func(c [][]byte) [][]byte { c[4] = append(c[4], 0); return c },
+		"a lease of none": func(c [][]byte) [][]byte { c[4] = append(c[4], make([]byte, 7)...); return c },
 		"another field":   func(c [][]byte) [][]byte { c[5] = []byte("w61"); return c },
 		"no field's name": func(c [][]byte) [][]byte { c[5] = nil; return c },
 	} {
