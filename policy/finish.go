@@ -43,6 +43,9 @@ func (r *Route) finish(p *Policy, template, key string) {
 		}
 		l.Route = r
 		l.Shadow = l.Shadow || p.Mode == Shadow
+		if !l.Shadow {
+			r.Lease = l.Lease // that of all of them
+		}
 		l.Labels = Labels{
 			Route: key, Limit: l.Name, Identity: l.Identity.String(),
 			Algorithm: l.Algorithm.String(), Window: strictjson.FormatDuration(l.Window),

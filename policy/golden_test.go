@@ -108,6 +108,9 @@ func describeRoute(b *strings.Builder, r *Route) {
 			l.Name, l.Identity, l.Limit.Limit, l.Burst, l.Window, l.Algorithm, l.Cost, l.Bucket, l.Count, l.Shadow, l.keyHead)
 	}
 	for _, l := range r.Limits {
+		if l.Lease != 0 {
+			fmt.Fprintf(b, "  %q leases %d, its route %d\n", l.Name, l.Lease, r.Lease)
+		}
 		if l.varies != nil {
 			fmt.Fprintf(b, "  %q varies: plans %+v, cost from %q, enforced for %d%%\n", l.Name, l.Plans, l.CostFrom, l.EnforcePercent)
 		}

@@ -21,6 +21,7 @@ type Limit struct {
 	// the others it counts alike and refuses nobody.
 	EnforcePercent int
 	Bucket         string // limits of one bucket share their counts on whatever route; "" is the route's own
+	Lease          int64  // how many requests a worker takes in advance at most; lease.Auto follows the rate; 0 takes none
 	Count          []int  // only responses of these status codes stay counted; empty: all
 	Route          *Route // the route it belongs to
 	Labels         Labels

@@ -21,8 +21,8 @@ type limitDraft struct {
 	reader *reader
 	limit  *Limit
 
-	window, burst *strictjson.Node
-	quotas        []quotaAt // all that the limit may be
+	window, burst, lease *strictjson.Node
+	quotas               []quotaAt // all that the limit may be
 }
 
 // quotaAt is a limit's number, or that of a plan, and where it stands.
@@ -114,7 +114,12 @@ var limitFields = []strictjson.Field[limitDraft]{
 			"For the others it counts alike and refuses nobody"),
 		Default: prose(`100`), Example: prose(`10`),
 	},
-	{Name: "lease", Read: unsupported[limitDraft], Unsupported: true},
+	{
+		Name: "lease", Read: (*limitDraft).readLease,
+		Doc: prose("for how many requests of a busy caller Redis is asked at once: a worker takes up to so many in advance, charged at once, and lets them pass " +
+			"without asking until the window ends. `auto` follows the caller's rate, up to a sixteenth of the limit. See [leases](#leases)"),
+		Example: prose(`"auto"`),
+	},
 }
 
 func (d *limitDraft) readName(n *strictjson.Node) {
@@ -221,13 +226,13 @@ func (d *limitDraft) readCount(n *strictjson.Node) {
 }
 
 // readLimit reads one element of "limits".
-func (r *reader) readLimit(n *strictjson.Node) *Limit {
+func (r *reader) readLimit(n *strictjson.Node) limitDraft {
 	d := r.newLimit()
 	before := r.document.Count()
 	if strictjson.ReadObject(n, &d, limitFields) {
 		d.finish(before)
 	}
-	return d.limit
+	return d
 }
 
 func (r *reader) newLimit() limitDraft {
@@ -254,5 +259,8 @@ func (d *limitDraft) finish(before int) {
 		if err := one.Check(); err != nil {
 			quota.node.Fail("%v", err)
 		}
+	}
+	if d.lease != nil {
+		d.checkLease()
 	}
 }

@@ -88,6 +88,7 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 		return d
 	}
 	places := []*strictjson.Node{n}
+	limits := []limitDraft{d.only}
 	switch {
 	case d.limits == nil && len(d.onlyFields) == 0:
 		n.Fail(`there is no limit; write "limit" and "window", or "limits": [] for a route without any`)
@@ -96,7 +97,6 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 			n.Require(field.Name, field.Missing)
 		}
 		d.only.finish(before)
-		d.route.Limits = []*Limit{d.only.limit}
 	default:
 		for _, field := range d.onlyFields {
 			field.FailName(`it stands beside "limits"; move it into that list`)
@@ -107,12 +107,17 @@ func (r *reader) readRoute(n *strictjson.Node, fields []strictjson.Field[routeDr
 			d.limits.Fail("there are %d limits; write at most %d for one route", len(places), mostLimits)
 			return d
 		}
+		limits = limits[:0]
 		for _, place := range places {
-			d.route.Limits = append(d.route.Limits, r.readLimit(place))
+			limits = append(limits, r.readLimit(place))
 		}
+	}
+	for i := range limits {
+		d.route.Limits = append(d.route.Limits, limits[i].limit)
 	}
 	if r.document.Count() == before {
 		nameLimits(d.route.Limits, places)
+		checkLeases(limits)
 	}
 	return d
 }

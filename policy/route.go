@@ -29,6 +29,9 @@ type Route struct {
 	// all responses count, no other route charges it, and what a request costs does
 	// not vary, so that nothing cheaper passes meanwhile.
 	Lasting bool
+	// Lease is for how many requests of a caller a worker asks at once, at most;
+	// lease.Auto follows the rate. 0: every request is asked about.
+	Lease int64
 	// NeedsBody tells that some limit's identity is read from the body.
 	NeedsBody bool
 	// Exempt are the client addresses, and ExemptCallers the identities, that

@@ -32,7 +32,7 @@ func levels() []level {
 		{name: "route", Shape: route, context: `{"default": null, "routes": {"POST /login": {%s}}}`, elsewhere: limit,
 			needs: map[string]string{"": `"limits": []`}},
 		{name: "limit", Shape: limit, context: `{` + identities + `, "default": null, "routes": {"POST /login": {"limits": [{%s}]}}}`,
-			needs: map[string]string{"": `"identity": "ip", "limit": 10, "window": "1m"`, "burst": `"algorithm": "token_bucket"`}},
+			needs: map[string]string{"": `"identity": "ip", "limit": 100, "window": "1m"`, "burst": `"algorithm": "token_bucket"`}},
 		{name: "plans", Shape: limit.Field("limit"), context: `{"default": {"identity": "ip", "window": "1m", "limit": {%s}}}`,
 			needs: map[string]string{"": `"by": "header:x-plan", "values": {"gold":30}, "default": 3`}},
 		{name: "default", Shape: root.Field("default"), context: `{"default": {%s}}`, elsewhere: route,

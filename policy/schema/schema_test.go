@@ -93,6 +93,7 @@ const (
 	matching  = "a schema cannot compare what templates match"
 	outside   = "a schema knows no environment"
 	product   = "a schema cannot multiply"
+	together  = "which fields of a route a lease goes with is more than conditions in a schema can say readably"
 )
 
 // beyond are the bad policies that no JSON Schema can tell from good ones.
@@ -123,6 +124,9 @@ var beyond = map[string]string{
 	"plans-times-window-too-large": product,
 	"plans-burst-too-large":        product,
 	"plans-repeated":               repeated,
+	"lease-size":                   product,
+	"lease-several":                elsewhere,
+	"lease-unsound":                together,
 }
 
 func TestEveryBadPolicyIsInvalidWhereASchemaCanTell(t *testing.T) {
