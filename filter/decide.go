@@ -35,6 +35,9 @@ func (r *request) decide(caller *identity.Request) outcome {
 		return r.refuseBlocked(plan.Blocked, plan.Groups[plan.BlockedIn].Identity())
 	}
 	r.work.sized()
+	if r.route.Lease != 0 && r.spend() {
+		return r.passAsked()
+	}
 	if p.denied.InUse() && r.recall() {
 		return r.refuse()
 	}
@@ -58,6 +61,9 @@ func (r *request) ask() outcome {
 			r.Fail(i, failure)
 		}
 		return r.conclude()
+	}
+	if r.route.Lease != 0 {
+		r.plugin.giveBackUnspent(r.work.plan.Groups[0].Key, l.Asked(&r.ticket))
 	}
 	if first := r.work.first; first >= 0 {
 		r.add(first)
@@ -88,16 +94,12 @@ func (r *request) Answer(i int, reply resp.Value) error {
 	panicAt("answer")
 	g := &r.work.groups[i]
 	if reply.Kind == resp.Error {
-		kind := resp.ClassifyError(reply.Text)
-		if kind == resp.ReadOnly {
-			r.plugin.link.Renew() // its other end may hold on to a primary of yesterday
-		}
-		r.failed(i, kind.String(), string(reply.Text))
+		g.failure = r.plugin.errorReply(reply)
 		return nil
 	}
 	err := limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision)
 	if err != nil {
-		r.failed(i, link.BadReply.String(), err.Error())
+		r.failed(i, link.BadReply, err.Error())
 		return err
 	}
 	g.decided = true
@@ -105,12 +107,27 @@ func (r *request) Answer(i int, reply resp.Value) error {
 }
 
 // Fail takes the news that there will be no reply about one key.
-func (r *request) Fail(i int, why link.Failure) { r.failed(i, why.String(), "") }
+func (r *request) Fail(i int, why link.Failure) { r.failed(i, why, "") }
 
-func (r *request) failed(i int, kind, detail string) {
-	r.work.groups[i].failure = kind
-	r.plugin.metrics.failure(kind)
-	r.plugin.logs.failure(kind, detail)
+func (r *request) failed(i int, why link.Failure, detail string) {
+	r.work.groups[i].failure = why.String()
+	r.plugin.failed(why.String(), detail)
+}
+
+// errorReply takes an error that Redis has answered, and returns its kind.
+func (p *plugin) errorReply(reply resp.Value) string {
+	kind := resp.ClassifyError(reply.Text)
+	if kind == resp.ReadOnly {
+		p.link.Renew() // its other end may hold on to a primary of yesterday
+	}
+	p.failed(kind.String(), string(reply.Text))
+	return kind.String()
+}
+
+// failed takes note of a question without a decision.
+func (p *plugin) failed(kind, detail string) {
+	p.metrics.failure(kind)
+	p.logs.failure(kind, detail)
 }
 
 // Late takes a reply that came after the request was settled without it. What it
@@ -126,7 +143,7 @@ func (r *request) Late(i int, reply resp.Value) {
 	}
 	g.decided, g.failure = true, ""
 	switch {
-	case r.state == refused:
+	case r.state == refused || g.spent:
 		r.refund(i)
 	case r.status != 0:
 		r.refundUncounted(i)
@@ -197,10 +214,15 @@ func (r *request) conclude() outcome {
 	panicAt("conclude")
 	over, failure := r.results()
 	switch {
+	case r.route.Lease != 0 && (over || failure != "") && r.spend():
+		return r.passAsked() // a lease came in the meantime
 	case over:
 		r.remember()
 		return r.refuse()
 	case failure == "":
+		if r.route.Lease != 0 {
+			r.leaseNext()
+		}
 		return r.passAsked()
 	case failure == unusable || r.route.OnError == policy.Closed:
 		return r.refuseUnavailable(failure)

@@ -5,6 +5,7 @@ package main
 import (
 	"strings"
 
+	"routelimit/limit/lease"
 	"routelimit/policy"
 	"routelimit/policy/identity"
 	"routelimit/shim"
@@ -23,6 +24,8 @@ const (
 	failuresTotal = "routelimit_failures_total"
 	identityTotal = "routelimit_identity_total"
 	refundsTotal  = "routelimit_refunds_total"
+	leasesTotal   = "routelimit_leases_total"
+	leasedTotal   = "routelimit_leased_requests_total"
 )
 
 const (
@@ -59,7 +62,11 @@ type metrics struct {
 	refundsMade shim.Metric
 	refundsLost shim.Metric
 	batch       shim.Metric // commands a message
-	waited      shim.Metric // microseconds from the question to the decision
+
+	leasesTaken, leasesRefused, leasesFailed shim.Metric // questions for leases
+	// What became of the requests that leases were taken for.
+	leaseTaken, leaseSpent, leaseReturned, leaseExpired shim.Metric
+	waited                                              shim.Metric // microseconds from the question to the decision
 }
 
 // limitMetrics are the counters of one limit.
@@ -89,7 +96,16 @@ func newMetrics() *metrics {
 		refundsMade: shim.DefineCounter(label(refundsTotal, "outcome", "made")),
 		refundsLost: shim.DefineCounter(label(refundsTotal, "outcome", "lost")),
 		batch:       shim.DefineHistogram("routelimit_batch_commands"),
-		waited:      shim.DefineHistogram("routelimit_decision_us"),
+
+		leasesTaken:   shim.DefineCounter(label(leasesTotal, "outcome", "taken")),
+		leasesRefused: shim.DefineCounter(label(leasesTotal, "outcome", "refused")),
+		leasesFailed:  shim.DefineCounter(label(leasesTotal, "outcome", "failed")),
+		leaseTaken:    shim.DefineCounter(label(leasedTotal, "outcome", "taken")),
+		leaseSpent:    shim.DefineCounter(label(leasedTotal, "outcome", "spent")),
+		leaseReturned: shim.DefineCounter(label(leasedTotal, "outcome", "returned")),
+		leaseExpired:  shim.DefineCounter(label(leasedTotal, "outcome", "expired")),
+
+		waited: shim.DefineHistogram("routelimit_decision_us"),
 	}
 	for i, kind := range [...]string{"no_identity", "ambiguous", "oversized", "body_unread", "cost_unread", "plan_unknown"} {
 		m.kinds[i] = shim.DefineCounter(label(identityTotal, "kind", kind))
@@ -179,6 +195,19 @@ func (m *metrics) failure(kind string) {
 		m.failures[kind] = counter
 	}
 	counter.Add(1)
+}
+
+// leased counts what has become of leased requests.
+func (m *metrics) leased(c lease.Counts) {
+	addTo(m.leaseSpent, c.Spent)
+	addTo(m.leaseReturned, c.Returned)
+	addTo(m.leaseExpired, c.Expired)
+}
+
+func addTo(m shim.Metric, n int64) {
+	if n > 0 {
+		m.Add(n)
+	}
 }
 
 func (m *metrics) noted(n identity.Noted) {

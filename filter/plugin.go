@@ -13,6 +13,7 @@ import (
 	"routelimit/filter/link"
 	"routelimit/limit"
 	"routelimit/limit/deny"
+	"routelimit/limit/lease"
 	"routelimit/limit/local"
 	"routelimit/policy"
 	"routelimit/policy/identity"
@@ -38,6 +39,7 @@ type plugin struct {
 	link    *link.Link
 	denied  *deny.Cache
 	local   *local.Buckets
+	leases  *lease.Leases
 	metrics *metrics
 	logs    logs
 	routes  routeCache
@@ -53,6 +55,7 @@ type plugin struct {
 	quotas  []answer.Quota
 	headers [][2]string
 	bucket  []byte
+	unspent lease.Unspent
 }
 
 // OnPluginStart reads the configuration. Refusing it makes Envoy refuse the
@@ -87,6 +90,7 @@ func (p *plugin) use(parsed *policy.Policy) {
 	p.link.Broke = p.linkBroke
 	p.denied = deny.New(parsed.DenyCache.MaxEntries, parsed.DenyCache.MaxTime)
 	p.local = local.New(local.MaxBuckets)
+	p.leases = lease.New(lease.MaxLeases)
 	p.metrics.makeRoom(parsed)
 	p.metrics.routes.Record(uint64(len(parsed.Routes)))
 	plugins[p.id] = p
@@ -99,6 +103,10 @@ func (p *plugin) use(parsed *policy.Policy) {
 func (p *plugin) OnPluginDone() bool {
 	delete(plugins, p.id)
 	if p.link != nil {
+		if p.link.Healthy() {
+			p.leases.All(now(), p.giveBackLease)
+			p.metrics.leased(p.leases.Counts())
+		}
 		p.link.Stop()
 		shim.SetTickPeriod(0)
 	}

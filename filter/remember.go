@@ -111,6 +111,10 @@ func (r *request) waitForOthers(q []answer.Quota) {
 	}
 }
 
+// leasedRefusal is for how long a refusal is repeated where another worker may hold a
+// lease of the same caller, and give back what is left of it.
+const leasedRefusal = time.Second
+
 // remember keeps what Redis refused, for the next request.
 func (r *request) remember() {
 	p, w := r.plugin, r.work
@@ -126,6 +130,8 @@ func (r *request) remember() {
 			if p.denied.InUse() && len(w.groups) > 1 {
 				p.denied.Passed(group.Key, asked)
 			}
+		case r.route.Lasting && r.route.Lease != 0:
+			p.denied.KeepFor(leasedRefusal, group.Key, group.Charges, &g.decision, asked)
 		case r.route.Lasting:
 			p.denied.Keep(group.Key, group.Charges, &g.decision, asked)
 		case !r.route.OneKey:

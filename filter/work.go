@@ -27,6 +27,7 @@ type groupState struct {
 	decided  bool
 	failure  string // its kind as in metrics
 	refunded bool
+	spent    bool // the request was admitted by a lease
 }
 
 // sized makes room for the answers to plan.
@@ -38,7 +39,7 @@ func (w *work) sized() {
 	w.groups = w.groups[:n]
 	for i := range w.groups {
 		g := &w.groups[i]
-		g.decided, g.failure, g.refunded = false, "", false
+		g.decided, g.failure, g.refunded, g.spent = false, "", false, false
 	}
 	w.first, w.recalled = -1, false
 }

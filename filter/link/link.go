@@ -163,6 +163,16 @@ func (l *Link) Tell(w Waiter, appendCommand func([]byte) []byte) Failure {
 	return None
 }
 
+// Enclose adds a command without a deadline to the message that is being made up: it
+// costs none of its own where a question, or a Tell, follows at once.
+func (l *Link) Enclose(w Waiter, appendCommand func([]byte) []byte) {
+	l.Add(&Ticket{waiter: w}, 0, appendCommand)
+}
+
+// Healthy says that the stream is open, and Redis has not stopped to answer on it as
+// far as is known.
+func (l *Link) Healthy() bool { return l.open && !l.breaker.open && l.queue.len() < MaxQueued }
+
 // refuses says why no command can be taken now, None if one can.
 func (l *Link) refuses() Failure {
 	switch {

@@ -71,12 +71,16 @@ func (l *Lease) same(charges []limit.Charge) bool {
 
 // busy says that the lease is not to be lost.
 func (l *Lease) busy(now time.Duration) bool {
-	return now < l.used+Idle && (l.question != 0 || l.left > 0 && now < l.until)
+	return l.asking(now) || l.left > 0 && now < l.until && now < l.used+Idle
 }
+
+// asking says that a question is on its way. One that nothing came of, not even a
+// failure, is over at some time.
+func (l *Lease) asking(now time.Duration) bool { return l.question != 0 && now < l.since+Idle }
 
 // more is how many requests to ask for now, 0 for none. most is as configured.
 func (l *Lease) more(most int64, now time.Duration) int64 {
-	if l.question != 0 || l.barred || l.left > l.size/lowWater {
+	if l.asking(now) || l.barred || l.left > l.size/lowWater {
 		return 0
 	}
 	least := int64(1)
@@ -161,7 +165,7 @@ func (l *Lease) say(now time.Duration, into *limit.Decision) {
 	into.Verdicts = append(into.Verdicts[:0], l.decision.Verdicts...)
 	for i := range into.Verdicts {
 		v := &into.Verdicts[i]
-		v.Pass, v.Wait = true, 0
+		v.Pass, v.Wait, v.Restarted = true, 0, false
 		v.Remaining += l.left * limit.Price(l.charges, i)
 		v.Reset = max(time.Millisecond, v.Reset-by)
 	}
