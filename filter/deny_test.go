@@ -114,6 +114,22 @@ func TestG38_NoRefusalFromMemoryWhereChargesCanBeGivenBack(t *testing.T) {
 	}
 }
 
+// Two of Envoy's routes may declare one key's limits, and only one of them gives back:
+// what it does ends the other's refusals.
+func TestG38_WhatOneRouteOfEnvoyGivesBackEndsTheRefusalsOfAnother(t *testing.T) {
+	r := onRedis(t, `{"default": null}`)
+	keeps := metadata(t, map[string]string{"routelimit": `{"route": "GET /a", "identity": "ip", "limit": 1, "window": "1h"}`})
+	counts := metadata(t, map[string]string{"routelimit": `{"route": "GET /a", "identity": "ip", "limit": 1, "window": "1h", "count": [401]}`})
+	s := r.on(counts, "/a")
+	r.want("passed", s)
+	r.want("429", r.on(keeps, "/a"))
+	r.want("429", r.on(keeps, "/a"), "from memory")
+	r.wantCounter(1, r.hits(), "hits")
+	respond(s, "200") // which is given back
+	r.deliver()
+	r.want("passed", r.on(keeps, "/a"))
+}
+
 // A refusal under one plan says nothing about another.
 func TestG38_ARefusalIsBoundToThePlan(t *testing.T) {
 	r := onRedis(t, `{"routes": {"GET /a": {"identity": "ip", "window": "1h",

@@ -59,7 +59,7 @@ func (p *plugin) askForLease(group *policy.Group, q lease.Question, at time.Dura
 // be sent: first of the key that is asked about, so that the answer does not count
 // it, and then of somebody who has become idle.
 func (p *plugin) giveBackUnspent(key []byte, at time.Duration) {
-	if p.leases.Past(key, at, &p.unspent) {
+	for p.leases.Past(key, at, &p.unspent) {
 		p.giveBackLease(&p.unspent)
 	}
 	if p.leases.Idle(at, &p.unspent) {

@@ -285,8 +285,11 @@ func (r *request) refundWhere(i int, wanted func(*policy.Limit) bool) {
 		return
 	}
 	p := r.plugin
-	if r.route.Lasting {
+	switch {
+	case r.route.Lasting:
 		p.denied.GivenBack(group.Key, now()) // after a 503; nothing else is given back there
+	case r.fromEnvoy && p.denied.InUse():
+		p.denied.Forget(group.Key, now()) // another of Envoy's routes may keep refusals of this key
 	}
 	w := &refund{plugin: p}
 	failure := p.link.Tell(w, func(dst []byte) []byte {

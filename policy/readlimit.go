@@ -117,7 +117,7 @@ var limitFields = []strictjson.Field[limitDraft]{
 	{
 		Name: "lease", Read: (*limitDraft).readLease,
 		Doc: prose("for how many requests of a busy caller Redis is asked at once: a worker takes up to so many in advance, charged at once, and lets them pass " +
-			"without asking until the window ends. `auto` follows the caller's rate, up to a sixteenth of the limit. See [leases](#leases)"),
+			"without asking until the window ends. `auto` follows the caller's rate, up to a sixteenth of the limit"),
 		Example: prose(`"auto"`),
 	},
 }

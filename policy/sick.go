@@ -16,7 +16,7 @@ var denyCacheFields = []strictjson.Field[Policy]{
 			p.DenyCache.MaxEntries = int(most)
 		},
 		Doc: prose("how many refused callers each worker remembers; a new one takes the place of the oldest. " +
-			"One takes about 300 bytes, all of it from the first refusal on"),
+			"One takes about 300 bytes, all of it from the first refusal on, and what its key has beyond 64"),
 		Default: prose(`8192`), Example: prose(`1000`),
 	},
 	{

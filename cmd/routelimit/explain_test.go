@@ -224,6 +224,25 @@ func TestExplainSaysWhichAddressItAssumed(t *testing.T) {
 	}
 }
 
+func TestExplainSaysHowALimitIsLeased(t *testing.T) {
+	path := write(t, "policy.json", `{"routes": {
+		"GET /number": {"identity": "ip", "limit": 100, "window": "1m", "lease": 10},
+		"GET /auto": {"identity": "ip", "limit": 100, "window": "1m", "lease": "auto"}},
+		"default": {"identity": "ip", "limit": 100, "window": "1m"}}`)
+	for path2, want := range map[string][2]string{
+		"/number": {"10", ", leased for up to 10 requests at once\n"},
+		"/auto":   {"auto", ", leased by the caller's rate\n"},
+		"/other":  {"", "by sliding_window, for ip\n"},
+	} {
+		if _, report := explained(t, "GET", path2, "--policy", path); report.Limits[0].Lease != want[0] {
+			t.Errorf("%s: %+v", path2, report.Limits[0])
+		}
+		if _, out, _ := call(t, "explain", "GET", path2, "--policy", path); !strings.Contains(out, want[1]) {
+			t.Errorf("%s: %s", path2, out)
+		}
+	}
+}
+
 func TestExplainTakesTheRouteThatEnvoyChooses(t *testing.T) {
 	text := shippedWith(t, "                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}",
 		"                match: {prefix: /}\n                route: {cluster: upstream, timeout: 15s}\n"+

@@ -75,6 +75,13 @@ func printLimit(out io.Writer, l explain.Limit, keys []explain.Key) {
 	case l.EnforcePercent < 100:
 		fmt.Fprintf(out, ", enforced for %d%% of callers, and not for this one", l.EnforcePercent)
 	}
+	switch l.Lease {
+	case "":
+	case "auto":
+		fmt.Fprint(out, ", leased by the caller's rate")
+	default:
+		fmt.Fprintf(out, ", leased for up to %s requests at once", l.Lease)
+	}
 	if len(l.Count) > 0 {
 		fmt.Fprintf(out, ", only responses %v stay counted", l.Count)
 	}

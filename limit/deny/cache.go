@@ -171,6 +171,11 @@ func (c *Cache) Passed(key []byte, now time.Duration) {
 // GivenBack says that something is given back under a key whose refusals are kept.
 func (c *Cache) GivenBack(key []byte, now time.Duration) {
 	c.given = now
+	c.Forget(key, now)
+}
+
+// Forget ends the refusal that is kept of a key.
+func (c *Cache) Forget(key []byte, now time.Duration) {
 	if e := c.find(key, now); e != nil {
 		e.holds = 0
 	}

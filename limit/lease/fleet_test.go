@@ -71,13 +71,8 @@ func (f *fleet) request(w *worker) {
 		return
 	}
 	var u Unspent
-	for _, find := range []func() bool{
-		func() bool { return w.leases.Past(key, f.clock(w), &u) },
-		func() bool { return w.leases.Idle(f.clock(w), &u) },
-	} {
-		if find() {
-			f.refund(w, u.AtMS, slices.Clone(u.Charges))
-		}
+	for w.leases.Past(key, f.clock(w), &u) || w.leases.Idle(f.clock(w), &u) {
+		f.refund(w, u.AtMS, slices.Clone(u.Charges))
 	}
 	asked := f.clock(w)
 	f.call(w, func() {

@@ -15,13 +15,16 @@ type Unspent struct {
 }
 
 // Past sets u to what a lease of a key did not spend before its window ended, if some
-// window still counts it. It is given back before that key is asked about again.
+// window still counts it. It is given back before that key is asked about again; there
+// may be more.
 func (s *Leases) Past(key []byte, now time.Duration, u *Unspent) bool {
 	l := s.table.Find(key)
 	if l == nil {
 		return false
 	}
-	s.expire(l, now)
+	if l.past.requests == 0 {
+		s.expire(l, now)
+	}
 	return s.giveBack(key, l, now, u)
 }
 

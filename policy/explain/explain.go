@@ -76,6 +76,7 @@ type Limit struct {
 	// Enforced whether for this one.
 	EnforcePercent int           `json:"enforce_percent"`
 	Enforced       bool          `json:"enforced"`
+	Lease          string        `json:"lease,omitempty"` // "10" or "auto"; "": every request is asked about
 	Count          []int         `json:"count"`
 	Tried          []Alternative `json:"tried"`
 	Used           string        `json:"used"` // the alternative, "ip" or "unknown"

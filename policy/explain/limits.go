@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"routelimit/limit"
+	"routelimit/limit/lease"
 	"routelimit/policy"
 	"routelimit/policy/identity"
 	"routelimit/policy/strictjson"
@@ -54,6 +56,13 @@ func describeLimit(l *policy.Limit, c *limit.Charge, r *identity.Request, key st
 		Cost: c.Cost, CostFrom: l.CostFrom.String(), CostUnread: costUnread(l, *r, c.Cost),
 		Shadow: l.Shadow, EnforcePercent: l.EnforcePercent, Enforced: c.Limit.Refuses(),
 		Count: append([]int{}, l.Count...), Used: trace.Used, Key: key,
+	}
+	switch l.Route.Lease {
+	case 0:
+	case lease.Auto:
+		described.Lease = "auto"
+	default:
+		described.Lease = strconv.FormatInt(l.Route.Lease, 10)
 	}
 	if l.Plans != nil {
 		described.PlanBy, described.Plan = l.Plans.By.String(), planOf(l, *r)
