@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	hosttest "routelimit/host-test"
-	"routelimit/limit"
+	"routelimit/limit/standin"
 )
 
 // rounds is how often each kind of request is counted.
@@ -21,6 +21,7 @@ const policy = `{
 	"identities": {"user": {"from": "header:x-user"}, "name": {"from": "body:name", "fold": true, "secret": true}},
 	"routes": {
 		"GET /one": {"identity": "user", "limit": 1000, "window": "1m"},
+		"GET /leased": {"identity": "user", "limit": 10000, "window": "1h", "lease": 1000},
 		"POST /login": {"limits": [
 			{"identity": "ip+name", "limit": 1000, "window": "5m", "algorithm": "sliding_log"},
 			{"identity": "ip", "limit": 1000, "window": "5m"}]}},
@@ -38,7 +39,8 @@ func count(ctx context.Context, wasm string) (map[string]int, error) {
 		return nil, err
 	}
 	defer module.Close(ctx)
-	redis := &hosttest.Scripted{Reply: admit}
+	var counts standin.Redis
+	redis := &hosttest.Scripted{Reply: func(command [][]byte) []byte { return counts.Do(command, 1_729_771_200_000) }}
 	host := hosttest.NewHost(module, hosttest.Options{Clusters: map[string]hosttest.Backend{"routelimit": redis}})
 	vm, err := host.NewVM(ctx)
 	if err != nil {
@@ -52,6 +54,7 @@ func count(ctx context.Context, wasm string) (map[string]int, error) {
 		forwarded := []string{"x-forwarded-for", "203.0.113.7", "content-type", "application/json", "x-user", "u"}
 		for _, s := range []*hosttest.Stream{
 			plugin.Request(hosttest.RequestHeaders("GET", "example.com", "/one", forwarded...), nil),
+			plugin.Request(hosttest.RequestHeaders("GET", "example.com", "/leased", forwarded...), nil),
 			plugin.Request(hosttest.RequestHeaders("POST", "example.com", "/login", forwarded...), []byte(`{"name": "alice"}`)),
 			plugin.Request(hosttest.RequestHeaders("GET", "example.com", "/other?a=b", forwarded...), nil),
 		} {
@@ -69,15 +72,6 @@ func count(ctx context.Context, wasm string) (map[string]int, error) {
 		round()
 	}
 	return calls.calls, nil
-}
-
-// admit is a Redis that admits everything.
-func admit(command [][]byte) []byte {
-	d := limit.Decision{Allowed: true, AtMS: 1_729_771_200_000}
-	for range command[5:] { // one field for each limit
-		d.Verdicts = append(d.Verdicts, limit.Verdict{Pass: true, Remaining: 999})
-	}
-	return d.AppendReply(nil)
 }
 
 // counter counts the calls of each function by the name that the module gives it.

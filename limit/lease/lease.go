@@ -166,7 +166,7 @@ func (l *Lease) say(now time.Duration, into *limit.Decision) {
 	for i := range into.Verdicts {
 		v := &into.Verdicts[i]
 		v.Pass, v.Wait, v.Restarted = true, 0, false
-		v.Remaining += l.left * limit.Price(l.charges, i)
+		v.Remaining = min(v.Remaining+l.left*limit.Price(l.charges, i), l.charges[i].Limit.Capacity())
 		v.Reset = max(time.Millisecond, v.Reset-by)
 	}
 }
