@@ -74,9 +74,15 @@ func appendLimit(dst []byte, l *Limit, cost, refill int64) []byte {
 // SetTime makes a command of AppendDecide or AppendRefund count by nowMS, in ms since the epoch, if it left the time to
 // Redis. numbers is the command's fifth element. It is for hosts whose clock is a test's.
 func SetTime(numbers []byte, nowMS int64) {
-	if len(numbers) >= timeSize && readUint(numbers, timeSize) == 0 {
+	if TakesRedisTime(numbers) {
 		appendUint(numbers[:0], nowMS, timeSize)
 	}
+}
+
+// TakesRedisTime says whether a command of AppendDecide or AppendRefund leaves the time to Redis. numbers is the command's
+// fifth element.
+func TakesRedisTime(numbers []byte) bool {
+	return len(numbers) >= timeSize && readUint(numbers, timeSize) == 0
 }
 
 // AppendRefund appends the command that takes back what a call charged: chargedAtMS is its Decision.AtMS, and charges

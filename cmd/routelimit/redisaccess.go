@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -48,13 +46,8 @@ func (a *redisAccess) find(ctx context.Context) (*givenRedis, error) {
 	if options.TLSConfig == nil {
 		return nil, errors.New("--redis-ca is given and the URL asks for no TLS; write rediss://, or leave --redis-ca away")
 	}
-	pem, err := os.ReadFile(a.authority)
-	if err != nil {
-		return nil, fmt.Errorf("%w; give --redis-ca a file with certificates in PEM", err)
-	}
-	options.TLSConfig.RootCAs = x509.NewCertPool()
-	if !options.TLSConfig.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate; give --redis-ca a file with certificates in PEM", a.authority)
+	if options.TLSConfig.RootCAs, err = readAuthority(a.authority); err != nil {
+		return nil, err
 	}
 	return askRedis(ctx, options)
 }
