@@ -44,7 +44,7 @@ func keyOf(path, caller string) string {
 }
 
 // freshCluster is a client of the Envoy in front of the Cluster, with nothing counted.
-func freshCluster(t *testing.T) *client {
+func freshCluster(t *testing.T, w way) *client {
 	t.Helper()
 	n := nodes.get(t)
 	upstream.get(t).Reset()
@@ -54,7 +54,7 @@ func freshCluster(t *testing.T) *client {
 	t.Cleanup(func() {
 		eachPrimary(t, n, func(c *redis.Client) error { return checkKeys(context.Background(), c) })
 	})
-	return dial(t, e, across, "127.0.0.14")
+	return dial(t, e, w.across, "127.0.0.14")
 }
 
 func eachPrimary(t *testing.T, n *servers.Cluster, do func(*redis.Client) error) {
@@ -66,7 +66,11 @@ func eachPrimary(t *testing.T, n *servers.Cluster, do func(*redis.Client) error)
 }
 
 func TestG24ClusterCountsEveryAlgorithmExactly(t *testing.T) {
-	c := freshCluster(t)
+	eachWay(t, clusterCountsEveryAlgorithmExactly)
+}
+
+func clusterCountsEveryAlgorithmExactly(t *testing.T, w way) {
+	c := freshCluster(t, w)
 	for i, algorithm := range algorithms {
 		path := "/" + algorithm
 		for _, caller := range callers {
@@ -100,7 +104,11 @@ func checkSpread(t *testing.T) {
 }
 
 func TestG24ClusterDecidesLimitsOfSeveralIdentities(t *testing.T) {
-	c := freshCluster(t)
+	eachWay(t, clusterDecidesLimitsOfSeveralIdentities)
+}
+
+func clusterDecidesLimitsOfSeveralIdentities(t *testing.T, w way) {
+	c := freshCluster(t, w)
 	passed := map[string]int64{}
 	total := int64(0)
 	for range 3 {
@@ -136,7 +144,11 @@ func TestG24ClusterDecidesLimitsOfSeveralIdentities(t *testing.T) {
 // TestClusterPrimaryDies kills a primary. Callers whose keys are elsewhere are limited all the while; the others are
 // refused for lack of a decision until the replica has taken over, and then are limited again.
 func TestClusterPrimaryDies(t *testing.T) {
-	c := freshCluster(t)
+	eachWay(t, clusterPrimaryDies)
+}
+
+func clusterPrimaryDies(t *testing.T, w way) {
+	c := freshCluster(t, w)
 	n := nodes.get(t)
 	ask := func(path, caller string) answer { return c.get(path, "x-api-key", caller) }
 	victim, err := n.PrimaryOf(t.Context(), keyOf("/many", callers[0]))

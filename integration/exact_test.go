@@ -42,7 +42,11 @@ func eachExact(t *testing.T, test func(t *testing.T, path, key, field string, li
 }
 
 func TestG15ExactlyTheLimitPassesOneByOne(t *testing.T) {
-	c := dial(t, fresh(t), exact, "")
+	eachWay(t, exactlyTheLimitPassesOneByOne)
+}
+
+func exactlyTheLimitPassesOneByOne(t *testing.T, w way) {
+	c := dial(t, fresh(t), w.exact, "")
 	steadyWindow(t, store.get(t))
 	eachExact(t, func(t *testing.T, path, key, field string, limit int) {
 		for i := range limit + 2 {
@@ -60,13 +64,17 @@ func TestG15ExactlyTheLimitPassesOneByOne(t *testing.T) {
 
 // TestG17ExactlyTheLimitPassesThroughTwoEnvoys asks at once over many connections, so that all four workers have some.
 func TestG17ExactlyTheLimitPassesThroughTwoEnvoys(t *testing.T) {
+	eachWay(t, exactlyTheLimitPassesThroughTwoEnvoys)
+}
+
+func exactlyTheLimitPassesThroughTwoEnvoys(t *testing.T, w way) {
 	envoys := []*servers.Envoy{fresh(t), second.get(t)}
 	showLog(t, envoys[1])
 	steadyWindow(t, store.get(t))
 	var clients []*client
 	for range 16 { // each has connections of its own
 		for _, e := range envoys {
-			clients = append(clients, dial(t, e, exact, ""))
+			clients = append(clients, dial(t, e, w.exact, ""))
 		}
 	}
 	eachExact(t, func(t *testing.T, path, key, field string, limit int) {
@@ -93,7 +101,7 @@ func TestG17ExactlyTheLimitPassesThroughTwoEnvoys(t *testing.T) {
 		}
 	})
 	for _, e := range envoys {
-		checkWorkersShared(t, e, exact)
+		checkWorkersShared(t, e, w.exact)
 	}
 }
 

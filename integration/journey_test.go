@@ -23,9 +23,13 @@ func hashed(value string) string {
 }
 
 func TestLoginPassesTenOfTwelveAndSaysWhenToComeBack(t *testing.T) {
+	eachWay(t, loginPassesTenOfTwelveAndSaysWhenToComeBack)
+}
+
+func loginPassesTenOfTwelveAndSaysWhenToComeBack(t *testing.T, w way) {
 	e := fresh(t)
 	steadyWindow(t, store.get(t))
-	c := dial(t, e, journey, "127.0.0.2")
+	c := dial(t, e, w.journey, "127.0.0.2")
 	for i := range 12 {
 		a := c.login("hush-alice")
 		if i < 10 {
@@ -112,11 +116,15 @@ func TestG06UsernameIsTrimmedAndLowered(t *testing.T) {
 }
 
 func TestLoginCountsGuessesForTheAccountFromAllAddresses(t *testing.T) {
+	eachWay(t, loginCountsGuessesForTheAccountFromAllAddresses)
+}
+
+func loginCountsGuessesForTheAccountFromAllAddresses(t *testing.T, w way) {
 	e := fresh(t)
 	steadyWindow(t, store.get(t))
 	refused := 0
 	for address := range 6 {
-		c := dial(t, e, journey, fmt.Sprintf("127.0.1.%d", address+1))
+		c := dial(t, e, w.journey, fmt.Sprintf("127.0.1.%d", address+1))
 		for range 9 {
 			if c.login("hush-bob", "x-want-status", "401").status == http.StatusTooManyRequests {
 				refused++
@@ -147,16 +155,20 @@ func TestUsernameOfAFormCountsLikeThatOfJSON(t *testing.T) {
 }
 
 func TestOrdersCountTheSubjectOfAVerifiedToken(t *testing.T) {
+	eachWay(t, ordersCountTheSubjectOfAVerifiedToken)
+}
+
+func ordersCountTheSubjectOfAVerifiedToken(t *testing.T, w way) {
 	e := fresh(t)
 	token := bearer(t, tree{"sub": "dave"})
 	for i := range 3 { // from three addresses: the address plays no part
-		c := dial(t, e, journey, fmt.Sprintf("127.0.2.%d", i+1))
+		c := dial(t, e, w.journey, fmt.Sprintf("127.0.2.%d", i+1))
 		checkPassed(t, c.send("POST", "/orders", "{}", "authorization", token), 30, 29-i)
 	}
 	if diff := cmp.Diff([]string{"rl:{POST:/orders|user_id:dave}"}, keysNow(t)); diff != "" {
 		t.Error(diff)
 	}
-	c := dial(t, e, journey, "127.0.0.5")
+	c := dial(t, e, w.journey, "127.0.0.5")
 	if a := c.send("POST", "/orders", "{}", "authorization", token[:len(token)-4]+"AAAA"); a.status != http.StatusUnauthorized {
 		t.Errorf("a forged token: status %d", a.status)
 	}
@@ -201,8 +213,12 @@ func TestDefaultAndUnlimitedRoutes(t *testing.T) {
 // TestShippedFileLimits tests envoy.yaml as it is, deadlines included. A busy machine may leave some logins undecided,
 // and those get 503; in the end it refuses.
 func TestShippedFileLimits(t *testing.T) {
+	eachWay(t, shippedFileLimits)
+}
+
+func shippedFileLimits(t *testing.T, w way) {
 	e := fresh(t)
-	c := dial(t, e, public, "127.0.0.7")
+	c := dial(t, e, w.public, "127.0.0.7")
 	passed := 0
 	eventually(t, "the shipped policy refuses", func() error {
 		a := c.login("hush-erin")

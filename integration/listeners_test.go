@@ -17,6 +17,7 @@ import (
 type place struct {
 	name   string
 	policy string             // JSON; "": envoy.yaml's
+	redis  tree               // of the policy, before its own: another link
 	change func(manager tree) // of the HTTP connection manager; nil: none
 	socket tree               // the transport socket; nil: plain text
 }
@@ -83,7 +84,7 @@ func configuration(upstream string, useRedis func(*bootstrap.Config) error) (*bo
 	if _, replaced := c.ReplacePlaceholderKeys(issuerKeys()); !replaced {
 		return nil, fmt.Errorf("envoy.yaml trusts other keys than the one that nobody owns")
 	}
-	if err := errors.Join(addPatientLink(c), addScriptedLink(c), addStraightLink(c)); err != nil {
+	if err := errors.Join(addPatientLink(c), addScriptedLink(c), addStraightLink(c), addBridges(c)); err != nil {
 		return nil, err
 	}
 	for _, p := range places {
@@ -105,7 +106,7 @@ func (p *place) listener(c *bootstrap.Config) (tree, error) {
 	}
 	l["stat_prefix"] = p.name
 	manager := managerOf(l)
-	if err := setPolicy(manager, p.policy); err != nil {
+	if err := setPolicy(manager, p.policy, p.redis); err != nil {
 		return nil, fmt.Errorf("listener %s: %w", p.name, err)
 	}
 	if p.change != nil {
@@ -122,8 +123,9 @@ func managerOf(listener tree) tree {
 	return chain["filters"].([]any)[0].(tree)["typed_config"].(tree)
 }
 
-// setPolicy puts a policy on the patient link and into a connection manager. An empty text stands for the manager's own.
-func setPolicy(manager tree, text string) error {
+// setPolicy puts a policy on the patient link, or the one that redis says, and into a connection manager. An empty text
+// stands for the manager's own.
+func setPolicy(manager tree, text string, link tree) error {
 	if text == "" {
 		text = pluginOf(manager).Configuration()
 	}
@@ -132,6 +134,7 @@ func setPolicy(manager tree, text string) error {
 		return err
 	}
 	redis := tree{"cluster": patient + "_routelimit", "timeout": "10s"}
+	maps.Copy(redis, link)
 	if own, ok := policy["redis"].(tree); ok {
 		maps.Copy(redis, own)
 	}

@@ -18,7 +18,11 @@ import (
 // TestG25SlotsMoveUnderLoad moves the slots of all callers to another primary and back while they send requests. Envoy
 // follows the redirections (redis_proxy's enable_redirection); no request stays undecided, and each is counted once.
 func TestG25SlotsMoveUnderLoad(t *testing.T) {
-	c := freshCluster(t)
+	eachWay(t, slotsMoveUnderLoad)
+}
+
+func slotsMoveUnderLoad(t *testing.T, w way) {
+	c := freshCluster(t, w)
 	n := nodes.get(t)
 	for _, caller := range callers { // every slot holds a key when it moves
 		checkPassed(t, c.get("/many", "x-api-key", caller), 1000000, 999999)
@@ -27,7 +31,7 @@ func TestG25SlotsMoveUnderLoad(t *testing.T) {
 	stop, ended := make(chan struct{}), make(chan error)
 	const asking = 6
 	for first := range asking {
-		c := dial(t, sharded.get(t), across, "127.0.0.14")
+		c := dial(t, sharded.get(t), w.across, "127.0.0.14")
 		go func() { ended <- askInTurn(c, first, asking, passed, stop) }()
 	}
 	moves := 0
@@ -179,7 +183,7 @@ func redirections(t *testing.T, n *servers.Cluster) int {
 // Envoy follows such redirections without end, so only the deadline ends the wait: each request is answered in time by
 // its route's on_error, and once the slot has an owner it is decided again.
 func TestG25NodesThatSendEachOtherASlot(t *testing.T) {
-	freshCluster(t)
+	freshCluster(t, ways[0])
 	n := nodes.get(t)
 	key := "rl:{POST:/login|username:" + hashed("hush-mallory") + "}"
 	owner, err := n.PrimaryOf(t.Context(), key)
