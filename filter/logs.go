@@ -164,6 +164,16 @@ func (l *logs) linkClosed(code uint32, text string) {
 	})
 }
 
+func (l *logs) entryRefused(auth bool, word string) {
+	l.warn("entry", func() string {
+		command, fields := "SELECT", "redis.database"
+		if auth {
+			command, fields = "AUTH", "what the variables of redis.username_env and redis.password_env hold"
+		}
+		return "Redis refuses " + command + ", by " + word + "; correct " + fields + ", or remove the field where redis_proxy or a bridge stands before Redis"
+	})
+}
+
 func (l *logs) linkBroke(broken bool) {
 	if broken {
 		l.warn("breaker opened", func() string {

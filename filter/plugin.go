@@ -70,6 +70,9 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		return types.OnPluginStartStatusOK
 	}
 	parsed, err := policy.Parse(raw, os.LookupEnv)
+	if err == nil {
+		err = checkEntry(parsed)
+	}
 	if err != nil {
 		p.metrics.rejected.Add(1)
 		shim.Log(shim.LogError, "routelimit: the configuration is refused; correct it and load it again:\n"+err.Error())
@@ -85,6 +88,10 @@ func (p *plugin) use(parsed *policy.Policy) {
 	p.link = link.New(&linkHost{cluster: parsed.Redis.Cluster, metrics: p.metrics}, parsed.Redis.Timeout, limit.AppendEval)
 	p.link.Sent = func(commands int) { p.metrics.batch.Record(uint64(commands)) }
 	p.link.Resent = func() { p.metrics.resent.Add(1) }
+	if parsed.Redis.PasswordEnv != "" || parsed.Redis.Database != 0 {
+		p.link.Greeting = func(dst []byte) ([]byte, int) { return appendEntry(dst, parsed) }
+		p.link.Rejected = p.entryRefused
+	}
 	p.link.BreakAfter = parsed.Breaker.Failures
 	p.link.MaxDelay = parsed.Breaker.MaxDelay
 	p.link.Broke = p.linkBroke

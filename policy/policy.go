@@ -25,6 +25,10 @@ type Policy struct {
 		Cluster   string        // Envoy cluster of the link
 		Timeout   time.Duration // from the asking to the answer
 		KeyPrefix string        // "rl" in rl:{POST:/login|ip:203.0.113.7}
+
+		// For a Redis that is reached without redis_proxy.
+		UsernameEnv, PasswordEnv string // environment variables; "": no AUTH, or that of the user "default"
+		Database                 int    // 0: no SELECT
 	}
 	Body struct {
 		MaxBytes int           // of a body that is read for an identity

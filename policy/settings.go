@@ -16,6 +16,9 @@ func (s *sections) readSettings(p *Policy) {
 	}
 	if s.redis != nil {
 		strictjson.ReadObject(s.redis, p, redisFields)
+		if n := s.redis.Member("username_env"); n != nil && s.redis.Member("password_env") == nil {
+			n.FailName("a user is nobody without a password; write password_env beside it, or remove it")
+		}
 	}
 	if s.body != nil {
 		strictjson.ReadObject(s.body, p, bodyFields)
@@ -69,8 +72,26 @@ var redisFields = []strictjson.Field[Policy]{
 		Doc:     prose("what every key in Redis begins with"),
 		Default: prose(`"rl"`), Example: prose(`"edge-1"`),
 	},
-	{Name: "username_env", Read: unsupported[Policy], Unsupported: true},
-	{Name: "password_env", Read: unsupported[Policy], Unsupported: true},
+	{
+		Name: "password_env", Read: func(p *Policy, n *strictjson.Node) { p.Redis.PasswordEnv = readVariable(n) },
+		Doc: prose("the environment variable with the password for a Redis that is reached without redis_proxy: AUTH is then the first command of " +
+			"each stream. Behind redis_proxy its `auth_password` is the place"),
+		Example: prose(`"REDIS_PASSWORD"`),
+	},
+	{
+		Name: "username_env", Read: func(p *Policy, n *strictjson.Node) { p.Redis.UsernameEnv = readVariable(n) },
+		Doc:     prose("the environment variable with the user's name for that AUTH; if not set, Redis' user `default`"),
+		Example: prose(`"REDIS_USER"`),
+	},
+	{
+		Name: "database",
+		Read: func(p *Policy, n *strictjson.Node) {
+			number, _ := n.Whole(0, maxDatabase)
+			p.Redis.Database = int(number)
+		},
+		Doc:     prose("the number of the database, for a Redis that is reached without redis_proxy, by SELECT; redis_proxy and a Redis Cluster have no other than 0"),
+		Default: prose(`0`), Example: prose(`3`),
+	},
 }
 
 var bodyFields = []strictjson.Field[Policy]{
@@ -105,6 +126,28 @@ var logFields = []strictjson.Field[Policy]{
 		Default: prose(`"plain"`), Example: prose(`"hashed"`),
 	},
 }
+
+// maxDatabase is far above what any server is set up with.
+const maxDatabase = 65535
+
+// readVariable reads the name of an environment variable. Whether it is set is the module's to ask: who looks at a policy
+// elsewhere does not need what is in it.
+func readVariable(n *strictjson.Node) string {
+	n.StatePattern(prose("^[A-Za-z_][A-Za-z0-9_]{0,127}$"))
+	const longest = 128
+	text, ok := n.Text()
+	if !ok {
+		return ""
+	}
+	odd := strings.ContainsFunc(text, func(r rune) bool { return !isLabelRune(r) || r == '-' || r == '.' })
+	if odd || text == "" || len(text) > longest || '0' <= text[0] && text[0] <= '9' {
+		n.Fail(`%s is no name of an environment variable; write 1 to %d letters, digits and "_", and not the password itself`, variableShown, longest)
+	}
+	return text
+}
+
+// variableShown stands for what was written in the place of a name: it may be the password.
+const variableShown = "what is written"
 
 // readPlain reads a name of printable ASCII.
 func readPlain(n *strictjson.Node) string {

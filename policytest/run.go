@@ -77,8 +77,8 @@ func Run(ctx context.Context, f *File, raw []byte, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.raw = raw; o.KeyPrefix != "" {
-		if o.raw, err = withPrefix(raw, o.KeyPrefix); err != nil {
+	if o.raw = raw; o.KeyPrefix != "" || p.Redis.PasswordEnv != "" || p.Redis.Database != 0 {
+		if o.raw, err = forTests(raw, o.KeyPrefix); err != nil {
 			return nil, err
 		}
 		if p, err = policy.Parse(o.raw, func(name string) (string, bool) { value, ok := f.Env[name]; return value, ok }); err != nil {
@@ -101,8 +101,9 @@ func Run(ctx context.Context, f *File, raw []byte, o Options) (*Result, error) {
 	return result, nil
 }
 
-// withPrefix puts a key prefix into a policy that was read already.
-func withPrefix(raw []byte, prefix string) ([]byte, error) {
+// forTests puts a key prefix into a policy that was read already, if there is one, and takes out how Redis is entered: the
+// tests have one of their own.
+func forTests(raw []byte, prefix string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return nil, err
@@ -113,9 +114,14 @@ func withPrefix(raw []byte, prefix string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	for _, field := range [...]string{"username_env", "password_env", "database"} {
+		delete(redis, field)
+	}
 	var err error
-	if redis["key_prefix"], err = json.Marshal(prefix); err != nil {
-		return nil, err
+	if prefix != "" {
+		if redis["key_prefix"], err = json.Marshal(prefix); err != nil {
+			return nil, err
+		}
 	}
 	if fields == nil {
 		fields = map[string]json.RawMessage{}

@@ -171,8 +171,9 @@ func TestAPrefixIsPutIntoAPolicy(t *testing.T) {
 		`{"default": null}`: `{"default":null,"redis":{"key_prefix":"t"}}`,
 		`{"redis": {"key_prefix": "rl", "timeout": "9ms"}, "default": null}`: `{"default":null,"redis":{"key_prefix":"t","timeout":"9ms"}}`,
 		`{}`: `{"redis":{"key_prefix":"t"}}`,
+		`{"redis": {"username_env": "U", "password_env": "P", "database": 3}}`: `{"redis":{"key_prefix":"t"}}`,
 	} {
-		if got, err := withPrefix([]byte(raw), "t"); err != nil || string(got) != want {
+		if got, err := forTests([]byte(raw), "t"); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", raw, got, err)
 		}
 	}

@@ -126,9 +126,10 @@ func (e *envoy) check() {
 		if p.policy == nil || p.policy.Empty {
 			continue
 		}
-		e.checkHashKey(p)
+		e.checkVariables(p)
 		e.checkCluster(p)
 		e.checkOpTimeout(p)
+		e.checkEntry(p)
 		e.checkRedirection(p)
 		if p.manager != nil {
 			e.checkClient(p)

@@ -68,6 +68,17 @@ func (e *envoy) checkOpTimeout(p *plugin) {
 	}
 }
 
+// checkEntry: redis_proxy lets nobody in on another's behalf: it refuses AUTH and
+// SELECT.
+func (e *envoy) checkEntry(p *plugin) {
+	if p.policy.Redis.PasswordEnv == "" && p.policy.Redis.Database == 0 {
+		return
+	}
+	for _, proxy := range e.redisProxies(p.policy.Redis.Cluster, 0) {
+		e.warn("redis-entry", proxy, "the policy has redis.password_env or redis.database, which redis_proxy refuses, so that every decision fails; remove them, and write auth_username and auth_password at the cluster of Redis")
+	}
+}
+
 // checkRedirection: a slot that moves leads to another node.
 func (e *envoy) checkRedirection(p *plugin) {
 	for _, proxy := range e.redisProxies(p.policy.Redis.Cluster, 0) {

@@ -105,6 +105,7 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		clusterType  = "    lb_policy: CLUSTER_PROVIDED\n    cluster_type: {name: envoy.clusters.redis}\n"
 		publicAt     = `"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`
 		plugin       = "name: routelimit"
+		redisProxy   = `"@type": type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy`
 		reload       = "                failure_policy: FAIL_RELOAD           # a crashed VM is replaced; until then requests get 503\n"
 		gateway      = "              failure_policy: FAIL_RELOAD\n"
 		pool         = "    upstream_config:\n      name: envoy.filters.connection_pools.http.tcp\n      typed_config: {\"@type\": type.googleapis.com/envoy.extensions.upstreams.http.tcp.v3.TcpConnectionPoolProto}\n"
@@ -144,6 +145,13 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {host_env_keys: [KEY]}"}, []string{}},
 		"hash key in the file": {[]string{hops, hops + `, "hash_key_env": "KEY"`,
 			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {key_values: {KEY: 0123456789abcdef}}"}, []string{}},
+		"password that the module cannot see, and redis_proxy does not want": {[]string{hops, hops + `, "redis": {"password_env": "PASSWORD", "username_env": "USER"}`},
+			[]string{"error redis-password-hidden: " + plugin, "error redis-user-hidden: " + plugin, "warning redis-entry: " + redisProxy}},
+		"database that redis_proxy does not know": {[]string{hops, hops + `, "redis": {"database": 3}`},
+			[]string{"warning redis-entry: " + redisProxy}},
+		"password for a Redis reached directly": {[]string{hops, hops + `, "redis": {"password_env": "PASSWORD", "username_env": "USER", "database": 3}`,
+			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {host_env_keys: [PASSWORD, USER]}",
+			"                  cluster: routelimit_redis\n", "                  cluster: redis\n"}, []string{}},
 		"no label for metrics": {[]string{"  - {tag_name: outcome, regex: '(\\.outcome=\\.(.*?);)'}\n", ""},
 			[]string{"warning stats-tags: - {tag_name: route, regex: '(\\.route=\\.(.*?);)'}"}},
 

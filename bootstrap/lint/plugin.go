@@ -56,14 +56,19 @@ func (e *envoy) checkVM(p *plugin) {
 
 func vmID(p *plugin) string { return p.config.At("vm_config", "vm_id").Text() }
 
-// checkHashKey: the module sees only those variables that it is given.
-func (e *envoy) checkHashKey(p *plugin) {
-	name := hashKeyEnv(p)
+// checkVariables: the module sees only those variables that it is given.
+func (e *envoy) checkVariables(p *plugin) {
 	variables := p.config.At("vm_config", "environment_variables")
-	if name == "" || variables.At("key_values").At(name) != nil || slices.Contains(texts(variables.At("host_env_keys")), name) {
-		return
+	for _, v := range [...]struct{ rule, field, name string }{
+		{"hash-key-hidden", "hash_key_env", hashKeyEnv(p)},
+		{"redis-password-hidden", "redis.password_env", p.policy.Redis.PasswordEnv},
+		{"redis-user-hidden", "redis.username_env", p.policy.Redis.UsernameEnv},
+	} {
+		if v.name == "" || variables.At("key_values").At(v.name) != nil || slices.Contains(texts(variables.At("host_env_keys")), v.name) {
+			continue
+		}
+		e.fail(v.rule, p.config, "the module does not see the environment variable %s of %s; write vm_config: {environment_variables: {host_env_keys: [%s]}}", v.name, v.field, v.name)
 	}
-	e.fail("hash-key-hidden", p.config, "the module does not see the environment variable %s of hash_key_env; write vm_config: {environment_variables: {host_env_keys: [%s]}}", name, name)
 }
 
 // hashKeyEnv is the field hash_key_env, which is valid; "" if it is not written.

@@ -61,6 +61,13 @@ type Link struct {
 	// call nothing of the link.
 	Broke func(broken bool)
 
+	// Greeting, if set, appends the commands that begin each stream, and says how
+	// many they are. Nothing else is sent before each of them is answered with OK.
+	Greeting func(dst []byte) (greeting []byte, commands int)
+	// Rejected, if set, is told which command of a greeting, from 0, got which
+	// other reply. It may call nothing of the link.
+	Rejected func(command int, reply resp.Value)
+
 	// Sent, if set, is told how many commands each message carries.
 	Sent func(commands int)
 	// Resent, if set, is called for each command sent again with its script.
@@ -76,6 +83,7 @@ type Link struct {
 	backoff  backoff
 	breaker  breaker
 	renewal  renewal
+	rejected bool // the last stream, by its greeting
 
 	queue   fifo[slot] // not sent
 	filling *batch     // the bytes of queue
@@ -179,7 +187,7 @@ func (l *Link) refuses() Failure {
 	case l.breaker.open && !l.mayProbe():
 		return BreakerOpen
 	case !l.open && l.backoff.until > l.now+l.timeout:
-		return Disconnected
+		return l.unconnected()
 	case l.queue.len() >= MaxQueued:
 		return Overload
 	}
@@ -225,6 +233,9 @@ func (l *Link) connect() bool {
 		return false
 	}
 	l.token, l.open = token, true
+	if l.Greeting != nil {
+		l.greet()
+	}
 	return true
 }
 
@@ -234,7 +245,7 @@ func (l *Link) flush() {
 		return
 	}
 	l.drop()
-	if l.queue.len() > 0 && l.connect() {
+	if l.queue.len() > 0 && l.connect() && l.messages < maxFlight {
 		l.send()
 	}
 }

@@ -15,11 +15,22 @@ func (l *Link) Receive(token uint32, chunk []byte) {
 		if err == resp.ErrShort {
 			break
 		}
-		if err != nil || l.surplus(1) || l.deliver(l.flight.pop(), reply) != nil {
+		if err != nil || l.surplus(1) {
 			l.Abandon(BadReply)
 			return
 		}
 		l.heardAt = l.now
+		s := l.flight.pop()
+		if s.greeting {
+			if !l.welcome(s, reply) {
+				return
+			}
+			continue // which says nothing about answers
+		}
+		if l.deliver(s, reply) != nil {
+			l.Abandon(BadReply)
+			return
+		}
 		answered = answered || reply.Kind != resp.Error
 	}
 	if l.surplus(0) {
@@ -106,7 +117,7 @@ func (l *Link) lost(why Failure) {
 	l.now = l.host.Now()
 	l.closed()
 	l.backoff.failed(l.now, l.MaxDelay)
-	if why != Panicked { // which is no fault of the link
+	if why != Panicked && why != Rejected { // which are no faults of the link
 		l.failed()
 	}
 	l.failAll(&l.flight, why)
@@ -132,6 +143,9 @@ func (l *Link) failAll(q *fifo[slot], why Failure) {
 	*q = fifo[slot]{}
 	for failing.len() > 0 {
 		s := failing.pop()
+		if s.greeting {
+			continue
+		}
 		l.fail(s.ticket, s.index, why)
 	}
 }

@@ -16,7 +16,7 @@ func (l *Link) Tick() {
 		l.waiting.pop()
 		t.held = false
 		if open {
-			inVain = inVain || l.breaker.heard < l.Asked(t)
+			inVain = inVain || l.breaker.heard < l.Asked(t) && (l.open || !l.rejected)
 			l.expire(t, l.overdue())
 		}
 	}
@@ -26,7 +26,7 @@ func (l *Link) Tick() {
 	if l.flight.len() > 0 && l.now-l.heardAt >= stallFactor*l.timeout {
 		l.Abandon(Timeout)
 	}
-	if f := l.refuses(); !l.open && (f == Disconnected || f == BreakerOpen) {
+	if f := l.refuses(); !l.open && (f == Disconnected || f == Rejected || f == BreakerOpen) {
 		l.failQueue(f) // rather than wait for a deadline that comes first
 	}
 	l.drop() // also while a message is on its way: the queue is bounded
@@ -38,7 +38,7 @@ func (l *Link) overdue() Failure {
 	if l.open {
 		return Timeout
 	}
-	return Disconnected
+	return l.unconnected()
 }
 
 // expire fails what t still awaits. Commands that were sent keep their slots, the
@@ -92,7 +92,7 @@ func (l *Link) Stop() {
 	l.drop()
 	l.free()
 	if l.open {
-		if l.queue.len() > 0 {
+		if l.queue.len() > 0 && !l.greets() {
 			l.send()
 		}
 		l.host.Close(l.token)

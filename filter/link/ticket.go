@@ -24,11 +24,13 @@ const (
 	Overload
 	// BreakerOpen: the link has failed too often, and is not asked for a while.
 	BreakerOpen
+	// Rejected: the stream's greeting was refused, so nothing was sent.
+	Rejected
 	// Panicked: the program failed while it handled replies.
 	Panicked
 )
 
-var failureNames = [...]string{"none", "timeout", "disconnected", "bad_reply", "overload", "breaker_open", "panic"}
+var failureNames = [...]string{"none", "timeout", "disconnected", "bad_reply", "overload", "breaker_open", "auth", "panic"}
 
 // String returns the failure as it stands in metrics and log lines.
 func (f Failure) String() string { return failureNames[f] }
@@ -79,6 +81,8 @@ type slot struct {
 	start  int // of the command in the batch
 	end    int
 	resent bool
+	// greeting: it begins the stream, and has no ticket.
+	greeting bool
 }
 
 func (s *slot) command() []byte { return s.batch.bytes[s.start:s.end] }

@@ -56,6 +56,11 @@ func responseRules() object {
 	}
 }
 
+// redisRules: a user needs a password.
+func redisRules() object {
+	return object{{"dependencies", object{{"username_env", []string{"password_env"}}}}}
+}
+
 // rootRules: beside routes a default, or the refusal of what they do not cover.
 func rootRules() object {
 	refuse := object{

@@ -33,6 +33,7 @@ func Document() []byte {
 	body := w.value(root)
 	w.amend(body, "default", routeRules(limit))
 	w.amend(body, "response", responseRules())
+	w.amend(body, "redis", redisRules())
 	whole = append(append(whole, body...), rootRules()...)
 	whole = append(whole, member{"definitions", w.definitions()})
 	return indented(whole)
