@@ -20,6 +20,8 @@ type ClusterOptions struct {
 	Replicas    int           // of each primary
 	NodeTimeout time.Duration // after which a silent node is suspected; 0: 2 s
 	Args        []string      // added to each node's command line
+	Password    string        // as in RedisOptions
+	TLS         *RedisTLS     // as in RedisOptions; each node has a port of its own
 }
 
 // Cluster is a running Redis Cluster.
@@ -55,7 +57,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		return nil, fmt.Errorf("the cluster did not form: %w; try again, or give the machine more time", err)
 	}
 	c.client = redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: c.Addrs(), Protocol: 2, DisableIdentity: true, DialerRetries: 1,
+		Addrs: c.Addrs(), Password: o.Password, Protocol: 2, DisableIdentity: true, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	return c, nil
@@ -71,7 +73,7 @@ func (o ClusterOptions) node() RedisOptions {
 		"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.FormatInt(timeout.Milliseconds(), 10),
 		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
 	}
-	return RedisOptions{Binary: o.Binary, Args: append(args, o.Args...)}
+	return RedisOptions{Binary: o.Binary, Args: append(args, o.Args...), Password: o.Password, TLS: o.TLS}
 }
 
 // PrimaryOf is the node that serves a key now.

@@ -20,7 +20,11 @@ type RedisOptions struct {
 	Port   int      // 0: a free one
 	Socket bool     // listen on a unix socket in Dir and on no port
 	Args   []string // added to the command line, for example "--maxmemory", "10mb"
-	Dir    string   // where its files go; "": a temporary one, removed by Stop
+	// Password is what everybody has to give who uses no other user, Client too; "": none.
+	Password string
+	// TLS, if set, makes it speak TLS as well; see Toolbox.TLSRedis.
+	TLS *RedisTLS
+	Dir string // where its files go; "": a temporary one, removed by Stop
 }
 
 // Redis is a running server without persistence.
@@ -65,7 +69,17 @@ func startRedisAt(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if o.Socket {
 		r.addr = dir.file("redis.sock")
 	}
-	r.client = redis.NewClient(ClientOptions(r.Network(), r.addr))
+	if o.TLS != nil && o.TLS.Port == 0 {
+		chosen := *o.TLS
+		if chosen.Port, err = FreePort(); err != nil {
+			dir.remove()
+			return nil, err
+		}
+		r.options.TLS = &chosen
+	}
+	client := ClientOptions(r.Network(), r.addr)
+	client.Password = o.Password
+	r.client = redis.NewClient(client)
 	if err := r.run(ctx); err != nil {
 		r.client.Close()
 		return nil, err
@@ -138,7 +152,16 @@ func (r *Redis) arguments() []string {
 	if r.options.Socket {
 		args = append(args, "--unixsocket", r.addr)
 	}
+	if r.options.Password != "" {
+		args = append(args, "--requirepass", r.options.Password, "--masterauth", r.options.Password)
+	}
+	args = append(args, r.options.tlsArguments()...)
 	return append(args, r.options.Args...)
+}
+
+// TLSAddr is the host:port where it speaks TLS, if it does.
+func (r *Redis) TLSAddr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.options.TLS.Port))
 }
 
 // Network is "tcp" or "unix".

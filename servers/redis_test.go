@@ -2,6 +2,7 @@ package servers_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"routelimit/servers"
 	"routelimit/servers/servertest"
@@ -136,5 +139,21 @@ func TestRedisPausedEndsWithStop(t *testing.T) {
 	r.Stop()
 	if alive(pid) {
 		t.Errorf("pid %d lives after Stop", pid)
+	}
+}
+
+// TestRedisWithTLSAndAPassword looks in on both ports, with a password and without.
+func TestRedisWithTLSAndAPassword(t *testing.T) {
+	files := servertest.Certificates(t, "redis.example")
+	r := servertest.StartRedis(t, servers.RedisOptions{Binary: servertest.TLSRedis(t), Password: "p", TLS: files.Redis()})
+	if err := r.Client().Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+	o := servers.ClientOptions("tcp", r.TLSAddr())
+	o.TLSConfig = &tls.Config{RootCAs: files.Pool(), ServerName: "redis.example"}
+	c := redis.NewClient(o)
+	defer c.Close()
+	if err := c.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+		t.Errorf("without a password: %v", err)
 	}
 }

