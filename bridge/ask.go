@@ -66,7 +66,12 @@ func (a *asker) pipeline(ctx context.Context, commands []Command) []*redis.Cmd {
 		cmds[i] = redis.NewCmd(ctx, c...)
 		_ = pipe.Process(ctx, once{cmds[i]}) // it only queues
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	_, err := pipe.Exec(ctx)
+	for _, c := range cmds {
+		if c.Val() == nil && c.Err() == nil { // as where AUTH was refused, and nothing was sent
+			c.SetErr(err)
+		}
+	}
 	return cmds
 }
 

@@ -162,6 +162,26 @@ func TestRedirectionsOfAClusterAreFollowed(t *testing.T) {
 	}
 }
 
+// TestWhoIsNotLetInHearsWhy refuses AUTH, on a Cluster and on one server.
+func TestWhoIsNotLetInHearsWhy(t *testing.T) {
+	for _, cluster := range []bool{false, true} {
+		var f *fakeRedis
+		f = startFake(t, func(command []string) string {
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		})
+		r := start(t, Store{Addrs: []string{f.addr()}, Cluster: cluster, User: "app", Password: func() (string, error) { return "wrong", nil }})
+		got := r.open().ask(append(decide("a"), decide("b")...), 2)
+		for _, text := range got {
+			if !strings.HasPrefix(text, "-WRONGPASS ") {
+				t.Errorf("Cluster %v: %q", cluster, got)
+			}
+		}
+		if n := len(f.commands()); n != 0 {
+			t.Errorf("%d commands were sent", n)
+		}
+	}
+}
+
 func TestADeadRedisIsToldAtOnce(t *testing.T) {
 	f := startFake(t, echo)
 	f.listener.Close()

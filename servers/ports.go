@@ -66,3 +66,6 @@ func CheckPort(host string, port int) error {
 	}
 	return l.Close()
 }
+
+// Loopback is the address of a port of this machine.
+func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
