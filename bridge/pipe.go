@@ -124,8 +124,15 @@ func (b *Bridge) ended(how end, err error) error {
 	return err
 }
 
+// keptCommands is how much room for commands a stream keeps: a burst's memory is given back.
+const keptCommands = 4096
+
 // answer answers all whole commands that have come: the ones accepted in one go, and each in its place.
 func (p *pipe) answer() (replies, error) {
+	if cap(p.judgement) > keptCommands {
+		p.commands, p.judgement = nil, nil
+	}
+	clear(p.commands)
 	p.commands, p.judgement = p.commands[:0], p.judgement[:0]
 	for {
 		v, err := p.decoder.Next()

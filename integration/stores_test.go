@@ -146,6 +146,7 @@ func TestRedisAsPeopleHaveIt(t *testing.T) {
 		}},
 		{name: "cluster_names", client: func() redis.Cmdable { return named.Client() }, set: func(store, proxy tree, c *bootstrap.Config, name string) error {
 			makeCluster(store)
+			store["dns_lookup_family"] = "V4_ONLY"
 			proxy["dns_cache_config"] = tree{"name": "redis", "dns_lookup_family": "V4_ONLY"}
 			return to(nil, nil, named.Addrs()[:2]...)(store, proxy, c, name)
 		}},
@@ -254,9 +255,13 @@ func startForStores(t *testing.T, links []storeLink, more func(*bootstrap.Config
 		to["connect_timeout"] = "5s"
 		check(l.set(to, link.Proxy, c, link.Store))
 		if l.direct {
-			gateway, err := c.Listener(l.name + "_routelimit_gateway")
+			check(c.LeadDirectly(link.Cluster, link.Store))
+			way, err := c.Cluster(link.Cluster)
 			check(err)
-			leadTo(gateway, link.Store)
+			way["connect_timeout"] = "5s"
+			if to["transport_socket"] != nil {
+				way["transport_socket"] = to["transport_socket"]
+			}
 		}
 		p := &place{name: l.name, redis: l.redis, policy: fmt.Sprintf(`{"hash_key_env": "HASH_KEY",
 			"identities": {"key": {"from": "header:x-key", "secret": true}},

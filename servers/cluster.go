@@ -73,6 +73,9 @@ func (o ClusterOptions) node() RedisOptions {
 		"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.FormatInt(timeout.Milliseconds(), 10),
 		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
 	}
+	if o.TLS != nil { // or Redis 7.0 would name plain ports to clients that speak TLS
+		args = append(args, "--tls-cluster", "yes", "--tls-replication", "yes")
+	}
 	return RedisOptions{Binary: o.Binary, Args: append(args, o.Args...), Password: o.Password, TLS: o.TLS}
 }
 

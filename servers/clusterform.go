@@ -44,7 +44,7 @@ func (c *Cluster) form(ctx context.Context, primaries int) error {
 func (c *Cluster) introduce(ctx context.Context) error {
 	for i, node := range c.Nodes {
 		for _, other := range c.Nodes[i+1:] {
-			if err := node.client.ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(other.options.Port)).Err(); err != nil {
+			if err := node.client.ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(other.busBase())).Err(); err != nil {
 				return err
 			}
 		}

@@ -159,6 +159,14 @@ func (r *Redis) arguments() []string {
 	return append(args, r.options.Args...)
 }
 
+// busBase is the port by which the nodes of a Cluster know each other.
+func (r *Redis) busBase() int {
+	if r.options.TLS != nil {
+		return r.options.TLS.Port
+	}
+	return r.options.Port
+}
+
 // TLSAddr is the host:port where it speaks TLS, if it does.
 func (r *Redis) TLSAddr() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.options.TLS.Port))

@@ -151,7 +151,7 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 			[]string{"warning redis-entry: " + redisProxy}},
 		"password for a Redis reached directly": {[]string{hops, hops + `, "redis": {"password_env": "PASSWORD", "username_env": "USER", "database": 3}`,
 			"# environment_variables: {host_env_keys: [ROUTELIMIT_HASH_KEY]}", "environment_variables: {host_env_keys: [PASSWORD, USER]}",
-			"                  cluster: routelimit_redis\n", "                  cluster: redis\n"}, []string{}},
+			"envoy_internal_address: {server_listener_name: routelimit_redis}", "socket_address: {address: 127.0.0.1, port_value: 6379}"}, []string{}},
 		"no label for metrics": {[]string{"  - {tag_name: outcome, regex: '(\\.outcome=\\.(.*?);)'}\n", ""},
 			[]string{"warning stats-tags: - {tag_name: route, regex: '(\\.route=\\.(.*?);)'}"}},
 
