@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -67,8 +68,8 @@ func (b *runningBridge) Stop() {
 	}
 }
 
-// startBridge serves on a port of loopback.
-func startBridge(store bridge.Store, timeout time.Duration) (*runningBridge, net.Addr, error) {
+// startBridge serves on a port of loopback, in plain text where secure is nil.
+func startBridge(store bridge.Store, timeout time.Duration, secure *tls.Config) (*runningBridge, net.Addr, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +81,7 @@ func startBridge(store bridge.Store, timeout time.Duration) (*runningBridge, net
 	ctx, end := context.WithCancel(context.Background())
 	b := &runningBridge{end: end, ended: make(chan error, 1)}
 	one := bridge.New(bridge.Options{
-		Store: store, Prefixes: []string{"rl"}, Timeout: timeout, MaxStreams: 1024, MaxMessage: 4 << 20, MaxCommands: 65536,
+		Store: store, Prefixes: []string{"rl"}, Timeout: timeout, TLS: secure, MaxStreams: 1024, MaxMessage: 4 << 20, MaxCommands: 65536,
 		SendTimeout: 5 * time.Second, DrainTime: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	go func() { b.ended <- one.Serve(ctx, listener, nil) }()
@@ -100,7 +101,7 @@ func addBridges(c *bootstrap.Config) error {
 		to.Addrs = []string{store.server.Addr()}
 	}
 	for name, timeout := range map[string]time.Duration{shippedBridge: 25 * time.Millisecond, patientBridge: 5 * time.Second} {
-		b, addr, err := startBridge(to, timeout)
+		b, addr, err := startBridge(to, timeout, nil)
 		if err != nil {
 			return err
 		}

@@ -113,8 +113,14 @@ func TestRedisAsPeopleHaveIt(t *testing.T) {
 	inFile, inEnvironment := tree{"filename": passwordFile}, tree{"environment_variable": "STORE_PASSWORD"}
 	third := redis.NewClient(func() *redis.Options { o := *old.Client().Options(); o.DB = 3; return &o }())
 	defer third.Close()
+	envoys := servertest.Certificates(t, "envoy.example") // of a bridge's clients
+	certificate, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	overTLS, bridgeAddr, err := startBridge(bridge.Store{Addrs: []string{secure.TLSAddr()}, User: "routelimit",
-		TLS: &tls.Config{RootCAs: files.Pool(), ServerName: "redis.example"}, Password: func() (string, error) { return storePassword, nil }}, 5*time.Second)
+		TLS: &tls.Config{RootCAs: files.Pool(), ServerName: "redis.example"}, Password: func() (string, error) { return storePassword, nil }}, 5*time.Second,
+		&tls.Config{Certificates: []tls.Certificate{certificate}, ClientCAs: envoys.Pool(), ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,17 +164,38 @@ func TestRedisAsPeopleHaveIt(t *testing.T) {
 		{name: "direct_wrong", fails: "auth", direct: true, set: to(nil, nil, valkey.Addr()), redis: tree{"password_env": "WRONG_PASSWORD"}},
 		{name: "direct_no_database", fails: "auth", direct: true, set: to(nil, nil, valkey.Addr()), redis: tree{"password_env": "STORE_PASSWORD", "database": 999}},
 		{name: "direct_silent_about_auth", fails: "auth", set: to(nil, proxyAuth("routelimit", inFile), valkey.Addr()), redis: tree{"password_env": "STORE_PASSWORD"}}, // behind redis_proxy
-		{name: "bridge", client: clientOf(secure), redis: tree{"cluster": "bridge_to_tls"}, set: func(tree, tree, *bootstrap.Config, string) error { return nil }},
+		{name: "bridge", client: clientOf(secure), redis: tree{"cluster": "bridge_with_certificate"}, set: nothing},
+		{name: "bridge_wrong_certificate", fails: "disconnected", redis: tree{"cluster": "bridge_with_wrong"}, set: nothing},
+		{name: "bridge_no_certificate", fails: "disconnected", redis: tree{"cluster": "bridge_without"}, set: nothing},
 	}
 	e := startForStores(t, links, func(c *bootstrap.Config) error {
-		cluster, err := bridgeCluster("bridge_to_tls", bridgeAddr)
-		c.Add("clusters", cluster)
-		return err
+		for name, shown := range map[string]*servertest.Files{"bridge_with_certificate": envoys, "bridge_with_wrong": files, "bridge_without": nil} {
+			cluster, err := bridgeCluster(name, bridgeAddr)
+			if err != nil {
+				return err
+			}
+			cluster["transport_socket"] = bridgeTLS(files.Authority, shown)
+			c.Add("clusters", cluster)
+		}
+		return nil
 	})
 	for _, l := range links {
 		t.Run(l.name, func(t *testing.T) { l.check(t, e) })
 	}
 	checkNothingIsTold(t, e)
+}
+
+func nothing(tree, tree, *bootstrap.Config, string) error { return nil }
+
+// bridgeTLS is how Envoy speaks to a bridge, and shows a certificate, if there is one.
+func bridgeTLS(authority string, shown *servertest.Files) tree {
+	socket := upstreamTLS(authority, "redis.example")
+	common := socket["typed_config"].(tree)["common_tls_context"].(tree)
+	common["alpn_protocols"] = []any{"h2"}
+	if shown != nil {
+		common["tls_certificates"] = []any{tree{"certificate_chain": tree{"filename": shown.Certificate}, "private_key": tree{"filename": shown.Key}}}
+	}
+	return socket
 }
 
 func clientOf(r *servers.Redis) func() redis.Cmdable {
