@@ -175,7 +175,7 @@ func emptied(ctx context.Context, admin redis.Cmdable, one func([]byte) (resp.Va
 }
 
 // plainly asks over a connection of the user's.
-func plainly(ctx context.Context, c *redis.Client) ask {
+func plainly(ctx context.Context, c redis.UniversalClient) ask {
 	return func(commands []byte, _ int) ([]resp.Value, error) {
 		var d resp.Decoder
 		d.Write(commands)
@@ -245,6 +245,30 @@ func TestTheLineForADatabase(t *testing.T) {
 				return err
 			}
 			return everything(t.Context(), admin, plainly(t.Context(), c))
+		})
+	})
+}
+
+// TestTheModulesLineOnACluster asks what Envoy asks: which node has which slots, and, where a slot is moving, with ASKING.
+func TestTheModulesLineOnACluster(t *testing.T) {
+	eachServer(t, func(t *testing.T, binary string) {
+		n := servertest.StartCluster(t, servers.ClusterOptions{Binary: binary, Primaries: 3})
+		set := func(rules []string) {
+			for _, node := range n.Nodes {
+				admit(t, node.Client(), rules)
+			}
+		}
+		eachCut(t, line(t, "module on a Cluster"), set, func() error {
+			for _, node := range n.Nodes {
+				c := asUser(node)
+				defer c.Close()
+				if err := errors.Join(c.ClusterSlots(t.Context()).Err(), c.Do(t.Context(), "ASKING").Err()); err != nil {
+					return err
+				}
+			}
+			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: n.Addrs(), Username: user, Password: password, Protocol: 2, DisableIdentity: true})
+			defer c.Close()
+			return everything(t.Context(), n.Client(), plainly(t.Context(), c))
 		})
 	})
 }

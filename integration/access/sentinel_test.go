@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -51,11 +52,13 @@ func TestABridgeFollowsWhatSentinelsSay(t *testing.T) {
 	sentinel := startSentinel(t, binary, primary)
 	c := startBridge(t, bridge.Store{Addrs: []string{sentinel}, Primary: "main"})
 	works := func(r *servers.Redis) error {
-		stream, err := c.Open(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel() // and so the stream ends
+		stream, err := c.Open(ctx)
 		if err != nil {
 			return err
 		}
-		return everything(t.Context(), r.Client(), stream.Ask)
+		return everything(ctx, r.Client(), stream.Ask)
 	}
 	until(t, "the primary is asked", func() error { return works(primary) })
 	until(t, "the replica follows", func() error {
