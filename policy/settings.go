@@ -141,13 +141,11 @@ func readVariable(n *strictjson.Node) string {
 	}
 	odd := strings.ContainsFunc(text, func(r rune) bool { return !isLabelRune(r) || r == '-' || r == '.' })
 	if odd || text == "" || len(text) > longest || '0' <= text[0] && text[0] <= '9' {
-		n.Fail(`%s is no name of an environment variable; write 1 to %d letters, digits and "_", and not the password itself`, variableShown, longest)
+		// Not shown: it may be the password.
+		n.Fail(`what is written is no name of an environment variable; write 1 to %d letters, digits and "_", and not the password itself`, longest)
 	}
 	return text
 }
-
-// variableShown stands for what was written in the place of a name: it may be the password.
-const variableShown = "what is written"
 
 // readPlain reads a name of printable ASCII.
 func readPlain(n *strictjson.Node) string {
