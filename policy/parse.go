@@ -160,9 +160,6 @@ var sectionFields = []strictjson.Field[sections]{
 // prose is for people only; see [strictjson.Text].
 func prose(text string) strictjson.Text { return strictjson.Prose(text) }
 
-// unsupported refuses a field that is known and does nothing yet.
-func unsupported[T any](_ *T, n *strictjson.Node) { n.FailName("not supported yet; remove it") }
-
 // reader is what the readers of a configuration share.
 type reader struct {
 	policy      *Policy

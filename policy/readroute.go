@@ -70,7 +70,7 @@ func onlyLimitFields() []strictjson.Field[routeDraft] {
 	var fields []strictjson.Field[routeDraft]
 	for _, field := range limitFields {
 		fields = append(fields, strictjson.Field[routeDraft]{
-			Name: field.Name, Doc: field.Doc, Default: field.Default, Example: field.Example, Unsupported: field.Unsupported,
+			Name: field.Name, Doc: field.Doc, Default: field.Default, Example: field.Example,
 			Read: func(d *routeDraft, n *strictjson.Node) {
 				d.onlyFields = append(d.onlyFields, n)
 				field.Read(&d.only, n)

@@ -17,9 +17,6 @@ type Field[T any] struct {
 	// Missing makes the field one that cannot be left out, and says what to
 	// write: `write a duration, such as "window": "1m"`.
 	Missing string
-	// Unsupported is a field that is known and that Read always refuses, so
-	// nobody is told to write it.
-	Unsupported bool
 }
 
 // ReadObject reads an object by the table of its fields, in the order of the
@@ -57,9 +54,7 @@ func failUnknown[T any](member *Node, fields []Field[T]) {
 	}
 	known := make([]string, 0, len(fields))
 	for i := range fields {
-		if !fields[i].Unsupported {
-			known = append(known, fields[i].Name)
-		}
+		known = append(known, fields[i].Name)
 	}
 	if near, ok := Nearest(member.name, known); ok {
 		member.FailName("unknown field; did you mean %q?", near)
