@@ -1,18 +1,19 @@
-// Bench measures what a limiter adds to a request: routelimit, envoyproxy/ratelimit and no limiter at all, side by side,
-// on one Envoy binary with one worker, one Redis and one upstream, in several rounds that take turns.
+// Bench measures what a limiter adds to a request: routelimit in several ways, envoyproxy/ratelimit, Envoy's own local
+// limiter and no limiter at all, side by side, on one Envoy binary with one worker, one Redis and one upstream, in several
+// rounds that take turns.
 //
-//	go run ./bench [-rounds 5] [-seconds 3] [-connections 1,8,64] [-columns …] [-json FILE]
-//	go run ./bench -overshoot [-rounds 5] [-seconds 3] [-json FILE]
+//	go run ./bench [-rounds 5] [-seconds 2] [-connections 1,8,64,256] [-rates 1000,4000] [-identities hot,many,mix]
+//	               [-columns …] [-json FILE] [-svg FILE]
+//	go run ./bench -overshoot [-rounds 5] [-seconds 2] [-json FILE]
 //
 // With -overshoot it measures instead how many more requests than a limit allows get through four Envoys at once; see
-// overshoot.go.
+// overshoot.go. bench/scaling and bench/startup measure other things.
 //
-// RATELIMIT_BIN names a binary of envoyproxy/ratelimit; without it that column is left out. ENVOY and REDIS name the
-// servers, as for `make run`. Needs wrk, and Linux for the processor times.
+// RATELIMIT_BIN names a binary of envoyproxy/ratelimit; without it those columns are left out. ENVOY and REDIS name the
+// servers, as for `make run`. Needs Linux, for the load and the processor times.
 //
-// The load is a closed loop: each connection sends its next request when the last one is answered. wrk corrects its
-// latencies for what a closed loop hides, with the mean latency as the expected interval, so a p99 here is somewhat above
-// the raw one, for all columns alike.
+// The load is a closed loop, where each connection sends its next request when the last one is answered, or a fixed rate,
+// where a request's time runs from the moment at which it was to be sent: see package load.
 //
 // Before anything is measured each column must refuse a request that is over its limit, and after each cell the number of
 // decisions that Redis took and the status of every response are checked: a broken limiter cannot look fast.
@@ -26,6 +27,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"routelimit/bench/figure"
+	"routelimit/bench/stand"
 )
 
 func main() {
@@ -55,22 +59,20 @@ func run(ctx context.Context, s settings) error {
 	if s.Overshoot {
 		return overshoot(ctx, s, os.Stdout, progress)
 	}
-	load, err := newLoad()
-	if err != nil {
-		return err
+	for _, text := range s.left {
+		fmt.Fprintf(progress, "left out: %s\n", text)
 	}
-	defer load.close()
-	machine := describeMachine()
+	machine := stand.DescribeMachine()
 	rig, err := startRig(ctx, s, progress)
 	if err != nil {
 		return err
 	}
 	defer rig.stop()
-	versions, err := describeVersions(ctx, s, rig, load)
+	versions, err := rig.project.DescribeVersions(ctx, rig.redis, rig.serviceBinary(s))
 	if err != nil {
 		return err
 	}
-	cells, err := measure(ctx, s, rig, load, progress)
+	cells, err := measure(ctx, s, rig, progress)
 	if err != nil {
 		return err
 	}
@@ -78,5 +80,5 @@ func run(ctx context.Context, s settings) error {
 	if err := r.write(os.Stdout); err != nil {
 		return err
 	}
-	return writeJSON(s.JSON, r)
+	return errors.Join(figure.WriteJSON(s.JSON, r), figure.WriteFile(s.SVG, r.plot()))
 }

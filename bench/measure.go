@@ -6,49 +6,69 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"routelimit/bench/stand"
 )
 
 // cell is one column under one load in one round. Times are in microseconds.
 type cell struct {
 	Round             int     `json:"round"`
-	Connections       int     `json:"connections"`
+	Load              loading `json:"load"`
 	Column            string  `json:"column"` // key
-	Requests          int64   `json:"requests"`
+	Requests          int     `json:"requests"`
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	P50               float64 `json:"p50_us"`
 	P90               float64 `json:"p90_us"`
 	P99               float64 `json:"p99_us"`
-	Max               float64 `json:"max_us"`
-	Decisions         float64 `json:"redis_decisions_per_request"`
-	EnvoyCPU          float64 `json:"envoy_cpu_us_per_request"`
-	RedisCPU          float64 `json:"redis_cpu_us_per_request"`
-	ServiceCPU        float64 `json:"service_cpu_us_per_request"`
+	P999              float64 `json:"p99_9_us"`
+	// Waiting is how many requests at a fixed rate were never sent: the column did not keep up, and the times are those
+	// until the load gave up.
+	Waiting    int     `json:"never_sent"`
+	Decisions  float64 `json:"redis_decisions_per_request"`
+	Calls      float64 `json:"redis_commands_per_request"` // those inside of scripts among them
+	EnvoyCPU   float64 `json:"envoy_cpu_us_per_request"`
+	RedisCPU   float64 `json:"redis_cpu_us_per_request"`
+	ServiceCPU float64 `json:"service_cpu_us_per_request"`
+	LoadCPU    float64 `json:"load_cpu_us_per_request"` // of the generator, which is none of the column's
+	LoadShare  float64 `json:"load_share_of_a_core"`    // how busy the generator was
+	LateP99    float64 `json:"load_late_by_p99_us"`     // how late the generator was at a fixed rate
 }
 
-// measure takes all cells. Within a round the columns take turns at each number of connections, and who comes first
-// changes every time: whatever else the machine does meets all of them alike.
-func measure(ctx context.Context, s settings, r *rig, l *load, progress io.Writer) ([]cell, error) {
-	fmt.Fprintf(progress, "%d columns, each at %v connections, %d rounds of %d s: about %v\n",
-		len(r.columns), s.Connections, s.Rounds, s.Seconds, s.duration().Round(time.Second))
+// serverCPU is what all servers together spent on a request.
+func (c cell) serverCPU() float64 { return c.EnvoyCPU + c.RedisCPU + c.ServiceCPU }
+
+// measure takes all cells. Within a round the columns take turns under each load, and who comes first changes every time:
+// whatever else the machine does meets all of them alike.
+func measure(ctx context.Context, s settings, r *rig, progress io.Writer) ([]cell, error) {
+	fmt.Fprintf(progress, "%d columns under %d loads, %d rounds of %d s: about %v\n",
+		len(r.columns), len(s.Loads), s.Rounds, s.Seconds, s.duration().Round(time.Second))
 	for _, c := range r.columns {
 		fmt.Fprintf(progress, "warming up: %s\n", c.title)
-		if _, err := r.measureCell(ctx, c, l, s.Connections[len(s.Connections)-1], s.Warmup); err != nil {
+		busiest := s.Loads[0]
+		for _, l := range s.Loads {
+			if !l.open() && l.Connections > busiest.Connections && c.takes(l) {
+				busiest = l
+			}
+		}
+		if _, err := r.measureCell(ctx, c, busiest, s.Warmup, 0); err != nil {
 			return nil, err
 		}
 	}
 	var cells []cell
 	for round := range s.Rounds {
-		for i, connections := range s.Connections {
-			for _, at := range order(len(r.columns), round*len(s.Connections)+i) {
+		for i, l := range s.Loads {
+			for _, at := range order(len(r.columns), round*len(s.Loads)+i) {
 				c := r.columns[at]
-				one, err := r.measureCell(ctx, c, l, connections, s.Seconds)
+				if !c.takes(l) {
+					continue
+				}
+				one, err := r.measureCell(ctx, c, l, s.Seconds, round+1)
 				if err != nil {
 					return nil, err
 				}
-				one.Round = round + 1
 				cells = append(cells, one)
-				fmt.Fprintf(progress, "round %d of %d, connections %d: %-20s %8.0f/s  p50 %6.0f us  p99 %6.0f us\n",
-					one.Round, s.Rounds, connections, c.title, one.RequestsPerSecond, one.P50, one.P99)
+				fmt.Fprintf(progress, "round %d of %d, %s: %-24s %8.0f/s  p50 %6.0f us  p99 %6.0f us\n",
+					round+1, s.Rounds, l, c.title, one.RequestsPerSecond, one.P50, one.P99)
 			}
 		}
 	}
@@ -67,68 +87,66 @@ func order(n, turn int) []int {
 	return list
 }
 
-// measureCell runs one load and checks that every request was answered with 200 and counted as its column counts.
-func (r *rig) measureCell(ctx context.Context, c *column, l *load, connections, seconds int) (cell, error) {
+// measureCell runs one load and checks that every request was answered as it should be and counted as its column counts.
+func (r *rig) measureCell(ctx context.Context, c *column, l loading, seconds, round int) (cell, error) {
 	before, err := r.read(ctx, c)
 	if err != nil {
 		return cell{}, err
 	}
-	result, err := l.run(ctx, c.url, connections, seconds)
+	result, err := l.run(ctx, c, time.Duration(seconds)*time.Second, uint64(round))
 	if err != nil {
-		return cell{}, fmt.Errorf("%s at %d connections: %w", c.title, connections, err)
+		return cell{}, fmt.Errorf("%s, %s: %w", c.title, l, err)
 	}
 	after, err := r.read(ctx, c)
 	if err != nil {
 		return cell{}, err
 	}
-	decided := after.decisions - before.decisions
-	// wrk cuts off what is on its way when the time is over: at most one request a connection.
+	requests := len(result.Answers)
+	decided := after.calls.Decisions - before.calls.Decisions
 	err = errors.Join(
-		judgeResponses(before.responses, after.responses, result.Requests, int64(connections)),
-		judgeDecisions(c.counts, result.Requests, int64(connections), decided),
+		judgeResponses(before.responses, after.responses, c.answers(), int64(requests)),
+		judgeDecisions(c.asks, int64(requests), 0, decided),
 	)
 	if err != nil {
-		return cell{}, fmt.Errorf("%s at %d connections: %w", c.title, connections, err)
+		return cell{}, fmt.Errorf("%s, %s: %w", c.title, l, err)
 	}
-	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(result.Requests) }
+	each := func(d time.Duration) float64 { return micros(d) / float64(requests) }
+	times := result.Times().Quantiles(0.5, 0.9, 0.99, 0.999)
 	return cell{
-		Connections:       connections,
-		Column:            c.key,
-		Requests:          result.Requests,
-		RequestsPerSecond: float64(result.Requests) / (float64(result.Duration) / 1e6),
-		P50:               float64(result.P50),
-		P90:               float64(result.P90),
-		P99:               float64(result.P99),
-		Max:               float64(result.Max),
-		Decisions:         float64(decided) / float64(result.Requests),
-		EnvoyCPU:          each(after.envoy - before.envoy),
-		RedisCPU:          each(after.redis - before.redis),
-		ServiceCPU:        each(after.service - before.service),
+		Round: round, Load: l, Column: c.key, Requests: requests, RequestsPerSecond: result.PerSecond(), Waiting: len(result.Waiting),
+		P50: micros(times[0]), P90: micros(times[1]), P99: micros(times[2]), P999: micros(times[3]),
+		Decisions: float64(decided) / float64(requests),
+		Calls:     float64(after.calls.All-before.calls.All) / float64(requests),
+		EnvoyCPU:  each(after.envoy - before.envoy), RedisCPU: each(after.redis - before.redis),
+		ServiceCPU: each(after.service - before.service), LoadCPU: each(result.CPU),
+		LoadShare: result.CPU.Seconds() / result.Length.Seconds(), LateP99: micros(result.Late.Quantiles(0.99)[0]),
 	}, nil
 }
 
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
 // reading is what the servers have counted so far.
 type reading struct {
-	decisions             int64
+	calls                 stand.Calls
 	responses             map[string]int64 // by class of status
 	envoy, redis, service time.Duration    // processor times
 }
 
 func (r *rig) read(ctx context.Context, c *column) (now reading, err error) {
-	if now.decisions, err = settled(ctx, r.redis); err != nil {
+	if now.calls, err = stand.SettledCalls(ctx, r.redis); err != nil {
 		return now, err
 	}
 	if now.responses, err = responses(ctx, c); err != nil {
 		return now, err
 	}
-	if now.envoy, err = cpuTime(c.envoy.PID()); err != nil {
+	if now.envoy, err = stand.CPUTime(c.envoy.PID()); err != nil {
 		return now, err
 	}
-	if now.redis, err = cpuTime(r.redis.PID()); err != nil {
+	if now.redis, err = stand.CPUTime(r.redis.PID()); err != nil {
 		return now, err
 	}
-	if r.service != nil {
-		now.service, err = cpuTime(r.service.pid())
+	if c.served != nil {
+		now.service, err = stand.CPUTime(c.served.pid())
 	}
 	return now, err
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"routelimit/bench/figure"
+	"routelimit/bench/stand"
 	"routelimit/limit"
 	"routelimit/limit/audit"
 	"routelimit/servers"
@@ -63,18 +65,18 @@ type contender struct {
 
 // outcome is what one contender admitted under one attack, over all rounds.
 type outcome struct {
-	Attack       string `json:"attack"`
-	Contender    string `json:"contender"`
-	Rounds       int    `json:"rounds"`
-	Asked        int    `json:"asked"`
-	Admitted     spread `json:"admitted"`
-	Over         int    `json:"over"`
-	MostInWindow int    `json:"most_in_a_windows_length"`
+	Attack       string        `json:"attack"`
+	Contender    string        `json:"contender"`
+	Rounds       int           `json:"rounds"`
+	Asked        int           `json:"asked"`
+	Admitted     figure.Spread `json:"admitted"`
+	Over         int           `json:"over"`
+	MostInWindow int           `json:"most_in_a_windows_length"`
 }
 
 // overshoot measures and reports. Whatever it started has ended when it returns.
 func overshoot(ctx context.Context, s settings, out, progress io.Writer) error {
-	machine := describeMachine()
+	machine := stand.DescribeMachine()
 	rig, err := startOvershootRig(ctx, s, progress)
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func overshoot(ctx context.Context, s settings, out, progress io.Writer) error {
 	if _, err := io.WriteString(out, overshootText(machine, rig.versions, s, outcomes)); err != nil {
 		return err
 	}
-	return writeJSON(s.JSON, outcomes)
+	return figure.WriteJSON(s.JSON, outcomes)
 }
 
 func measureOvershoot(ctx context.Context, s settings, r *servers.Redis, a attack, c *contender) (outcome, error) {
@@ -117,7 +119,7 @@ func measureOvershoot(ctx context.Context, s settings, r *servers.Redis, a attac
 		o.MostInWindow = max(o.MostInWindow, audit.Densest(a.window, v.admitted))
 		admitted = append(admitted, float64(len(v.admitted)))
 	}
-	o.Admitted = spreadOf(admitted)
+	o.Admitted = figure.SpreadOf(admitted)
 	if err := r.Client().FlushAll(ctx).Err(); err != nil { // the next one's callers have the same names
 		return o, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"routelimit/bench/figure"
 	"routelimit/limit"
 	"routelimit/limit/audit"
 	"routelimit/policy"
@@ -95,10 +96,10 @@ func TestVolleyFailsWhereSomethingElseIsAnswered(t *testing.T) {
 }
 
 func TestOvershootTableNamesEachAttackOnce(t *testing.T) {
-	got := align(overshootRows([]outcome{
-		{Attack: "at once", Contender: "a", Asked: 900, Admitted: spreadOf([]float64{100, 100}), MostInWindow: 100},
-		{Attack: "at once", Contender: "b", Asked: 80, Admitted: spreadOf([]float64{101, 103}), Over: 4, MostInWindow: 103},
-		{Attack: "later", Contender: "a", Asked: 9, Admitted: spreadOf([]float64{8}), MostInWindow: 5},
+	got := figure.Align(overshootRows([]outcome{
+		{Attack: "at once", Contender: "a", Asked: 900, Admitted: figure.SpreadOf([]float64{100, 100}), MostInWindow: 100},
+		{Attack: "at once", Contender: "b", Asked: 80, Admitted: figure.SpreadOf([]float64{101, 103}), Over: 4, MostInWindow: 103},
+		{Attack: "later", Contender: "a", Asked: 9, Admitted: figure.SpreadOf([]float64{8}), MostInWindow: 5},
 	}))
 	want := "" +
 		"     asked  admitted a round  over  most in a window's length\n" +

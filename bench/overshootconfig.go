@@ -1,9 +1,18 @@
 package main
 
 import (
+	"slices"
+
 	"routelimit/bootstrap"
 	"routelimit/limit"
 )
+
+// overshootService is the form of envoyproxy/ratelimit that takes part.
+const overshootService = "ratelimit-window"
+
+func overshootServiceSettings() []string {
+	return slices.Concat(serviceSettings(), find(overshootService).service)
+}
 
 // overshootKeys are the headers that name the caller, and under what keys envoyproxy/ratelimit knows them: one for each
 // window.
@@ -14,13 +23,10 @@ func overshootKeys() map[string]string {
 // overshootColumns are configured like those that are measured for speed, with other limits.
 func overshootColumns(withService bool) []*column {
 	columns := []*column{{key: keyProxied, title: title(keyProxied), configure: func(c *bootstrap.Config, b backends) error {
-		if err := configureProxied(c, b); err != nil {
-			return err
-		}
-		return c.SetPolicy(overshootPolicy())
+		return configureProxied(func(bool) string { return overshootPolicy() })(c, b)
 	}}}
 	if withService {
-		columns = append(columns, &column{key: keyService, title: title(keyService), configure: func(c *bootstrap.Config, b backends) error {
+		columns = append(columns, &column{key: overshootService, title: title("ratelimit"), configure: func(c *bootstrap.Config, b backends) error {
 			return configureServiceFor(c, b, overshootKeys())
 		}})
 	}
@@ -29,7 +35,7 @@ func overshootColumns(withService bool) []*column {
 
 // contendersOf are a column's algorithms: envoyproxy/ratelimit has fixed windows alone.
 func contendersOf(c *column, urls []string) []*contender {
-	if c.key == keyService {
+	if isService(c.key) {
 		return []*contender{{title: c.title + ", its fixed window", algorithm: limit.FixedWindow, urls: urls}}
 	}
 	var list []*contender

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
+	"routelimit/bench/stand"
+	"routelimit/bootstrap"
 	"routelimit/servers"
 )
 
@@ -16,7 +16,7 @@ type overshootRig struct {
 	service    *service // nil without RATELIMIT_BIN
 	envoys     []*servers.Envoy
 	contenders []*contender
-	versions   versions
+	versions   stand.Versions
 }
 
 func startOvershootRig(ctx context.Context, s settings, progress io.Writer) (*overshootRig, error) {
@@ -29,63 +29,38 @@ func startOvershootRig(ctx context.Context, s settings, progress io.Writer) (*ov
 }
 
 func (r *overshootRig) start(ctx context.Context, s settings, progress io.Writer) error {
-	tools := servers.NewToolbox(progress)
-	redisBinary, err := tools.Redis(ctx, "")
+	project, err := stand.OpenProject(ctx, s.dir, progress)
 	if err != nil {
 		return err
 	}
-	if r.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Binary: redisBinary}); err != nil {
+	if r.redis, err = project.StartRedis(ctx); err != nil {
 		return err
 	}
-	envoy, err := tools.Envoy(ctx, "")
-	if err != nil {
-		return err
-	}
-	b := backends{redis: r.redis.Addr()}
+	b := backends{redis: r.redis.Addr(), headers: true}
 	if s.service != "" {
-		if r.service, err = startService(ctx, s.service, b.redis, overshootServiceLimits(), overshootKeys()["x-minute"]); err != nil {
+		if r.service, err = startService(ctx, s.service, find(overshootService).service, b.redis, overshootServiceLimits(), overshootKeys()["x-minute"]); err != nil {
 			return err
 		}
 		b.service = r.service.grpc
 	}
 	for _, c := range overshootColumns(s.service != "") {
-		urls, err := r.startEnvoys(ctx, s, envoy, c, b)
+		urls, err := r.startEnvoys(ctx, s, project, c, b)
 		if err != nil {
 			return fmt.Errorf("column %s: %w", c.key, err)
 		}
 		r.contenders = append(r.contenders, contendersOf(c, urls)...)
 	}
-	r.versions, err = describeServers(ctx, s, envoy, r.redis, r.service)
+	r.versions, err = project.DescribeVersions(ctx, r.redis, s.service)
 	return err
 }
 
-func (r *overshootRig) startEnvoys(ctx context.Context, s settings, binary string, c *column, b backends) (urls []string, err error) {
-	text, err := os.ReadFile(s.bootstrap())
-	if err != nil {
-		return nil, fmt.Errorf("cannot read Envoy's configuration: %w; run in the project's folder", err)
-	}
-	module, err := filepath.Abs(s.module())
-	if err != nil {
-		return nil, err
-	}
+func (r *overshootRig) startEnvoys(ctx context.Context, s settings, p *stand.Project, c *column, b backends) (urls []string, err error) {
 	for range overshootEnvoys {
-		port, err := servers.FreePort()
-		if err != nil {
-			return nil, err
-		}
-		config, err := envoyConfig(text, c, b, module, port)
-		if err != nil {
-			return nil, err
-		}
-		e, err := servers.StartEnvoy(ctx, servers.EnvoyOptions{Binary: binary, Config: config, Concurrency: s.EnvoyWorkers})
+		e, addr, err := p.StartEnvoy(ctx, b.redis, s.EnvoyWorkers, func(config *bootstrap.Config) error { return c.configure(config, b) })
 		if err != nil {
 			return nil, err
 		}
 		r.envoys = append(r.envoys, e)
-		addr, err := e.Address(ctx, "public")
-		if err != nil {
-			return nil, err
-		}
 		urls = append(urls, "http://"+addr)
 	}
 	return urls, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,22 +27,20 @@ type service struct {
 
 const serviceStartTime = 15 * time.Second
 
-// serviceSettings is how it was run for the figures that routelimit is measured against.
+// serviceSettings are those of every form of the service.
 func serviceSettings() []string {
-	return []string{
-		"USE_STATSD=false", "LOG_LEVEL=error", "REDIS_SOCKET_TYPE=tcp", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false",
-		"REDIS_PIPELINE_WINDOW=150us", "REDIS_PIPELINE_LIMIT=16",
-	}
+	return []string{"USE_STATSD=false", "LOG_LEVEL=error", "REDIS_SOCKET_TYPE=tcp", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false"}
 }
 
-// startService runs the binary on loopback with limits, and returns when it has read them: it shows the key of one of them.
-func startService(ctx context.Context, binary, redisAddr, limits, key string) (*service, error) {
+// startService runs the binary on loopback with settings and limits, and returns when it has read these: it shows the key
+// of one of them.
+func startService(ctx context.Context, binary string, settings []string, redisAddr, limits, key string) (*service, error) {
 	dir, err := os.MkdirTemp("", "routelimit-ratelimit-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a temporary directory: %w; set TMPDIR to one that can be written", err)
 	}
 	s := &service{dir: dir, done: make(chan struct{})}
-	debug, err := s.start(binary, redisAddr, limits)
+	debug, err := s.start(binary, settings, redisAddr, limits)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -57,7 +56,7 @@ func startService(ctx context.Context, binary, redisAddr, limits, key string) (*
 }
 
 // start writes the limits and runs the process. It returns the address of the debug port.
-func (s *service) start(binary, redisAddr, limits string) (debug string, err error) {
+func (s *service) start(binary string, settings []string, redisAddr, limits string) (debug string, err error) {
 	file := filepath.Join(s.dir, "ratelimit", "config", "limits.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
@@ -70,7 +69,7 @@ func (s *service) start(binary, redisAddr, limits string) (debug string, err err
 		return "", err
 	}
 	defer out.Close()
-	env := append(os.Environ(), serviceSettings()...)
+	env := slices.Concat(os.Environ(), serviceSettings(), settings)
 	env = append(env, "REDIS_URL="+redisAddr, "RUNTIME_ROOT="+s.dir)
 	addr := map[string]string{}
 	for _, name := range []string{"", "GRPC_", "DEBUG_"} {

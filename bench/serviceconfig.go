@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"routelimit/bench/stand"
 	"routelimit/bootstrap"
 )
 
@@ -19,24 +20,24 @@ func configureService(c *bootstrap.Config, b backends) error {
 
 // configureServiceFor sends these headers as descriptors under these keys.
 func configureServiceFor(c *bootstrap.Config, b backends, keys map[string]string) error {
-	removeLink(c)
 	if err := addServiceCluster(c, b.service); err != nil {
 		return err
 	}
 	filter := map[string]any{
 		"name": "envoy.filters.http.ratelimit",
 		"typed_config": map[string]any{
-			"@type":             typePrefix + "envoy.extensions.filters.http.ratelimit.v3.RateLimit",
-			"domain":            serviceDomain,
-			"timeout":           decisionTimeout,
-			"failure_mode_deny": true,
+			"@type":                      stand.TypePrefix + "envoy.extensions.filters.http.ratelimit.v3.RateLimit",
+			"domain":                     serviceDomain,
+			"timeout":                    decisionTimeout,
+			"failure_mode_deny":          true,
+			"enable_x_ratelimit_headers": xRateLimit(b.headers),
 			"rate_limit_service": map[string]any{
 				"transport_api_version": "V3",
 				"grpc_service":          map[string]any{"envoy_grpc": map[string]any{"cluster_name": serviceCluster}},
 			},
 		},
 	}
-	if err := setFilters(c, filter, routerFilter); err != nil {
+	if err := stand.Unlimit(c, filter); err != nil {
 		return err
 	}
 	return limitByHeaders(c, keys)
@@ -53,7 +54,7 @@ func addServiceCluster(c *bootstrap.Config, addr string) error {
 		"connect_timeout": "1s",
 		"typed_extension_protocol_options": map[string]any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": map[string]any{
-				"@type":                typePrefix + "envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+				"@type":                stand.TypePrefix + "envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 				"explicit_http_config": map[string]any{"http2_protocol_options": map[string]any{}},
 			},
 		},
@@ -63,7 +64,7 @@ func addServiceCluster(c *bootstrap.Config, addr string) error {
 
 // limitByHeaders sends each of these headers that a request has as a descriptor, on every route of every virtual host.
 func limitByHeaders(c *bootstrap.Config, keys map[string]string) error {
-	manager, err := publicManager(c)
+	manager, err := stand.Manager(c)
 	if err != nil {
 		return err
 	}

@@ -4,41 +4,48 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"routelimit/bench/figure"
+	"routelimit/bench/load"
 )
 
 // settings say what to measure, and for how long.
 type settings struct {
-	Rounds      int      `json:"rounds"`
-	Seconds     int      `json:"seconds"` // of one cell
-	Warmup      int      `json:"warmup_seconds"`
-	Connections []int    `json:"connections"`
-	Columns     []string `json:"columns"` // keys
-	JSON        string   `json:"-"`       // file; "": none
-	Overshoot   bool     `json:"-"`       // measure how much too much is admitted, not how fast
+	Rounds  int       `json:"rounds"`
+	Seconds int       `json:"seconds"` // of one cell
+	Warmup  int       `json:"warmup_seconds"`
+	Loads   []loading `json:"loads"`
+	Columns []string  `json:"columns"`       // keys
+	Headers bool      `json:"quota_headers"` // on passed responses, of whoever limits
 
 	EnvoyWorkers int    `json:"envoy_workers"`
-	service      string // the binary of envoyproxy/ratelimit; "": without
-	dir          string // the project's
+	JSON         string `json:"-"` // file; "": none
+	SVG          string `json:"-"` // likewise
+	Overshoot    bool   `json:"-"` // measure how much too much is admitted, not how fast
+
+	service string   // the binary of envoyproxy/ratelimit; "": without
+	dir     string   // the project's
+	left    []string // columns that were left out, and why
 }
 
 func parseSettings(args []string, env func(string) string, usage io.Writer) (settings, error) {
 	s := settings{EnvoyWorkers: 1, service: env("RATELIMIT_BIN"), dir: "."}
-	var connections, columns string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.IntVar(&s.Rounds, "rounds", 5, "how often each cell is measured")
-	f.IntVar(&s.Seconds, "seconds", 3, "how long one cell is measured")
-	f.IntVar(&s.Warmup, "warmup", 3, "seconds of load on each column before the first round")
-	f.StringVar(&connections, "connections", "1,8,64", "connections of the load, one kind of cell each")
-	f.StringVar(&columns, "columns", "", "columns to measure, of "+strings.Join(keys(allColumns()), ",")+" (default: all that can be)")
+	f.IntVar(&s.Seconds, "seconds", 2, "how long one cell is measured")
+	f.IntVar(&s.Warmup, "warmup", 2, "seconds of load on each column before the first round")
+	connections := f.String("connections", "1,8,64,256", "connections of a closed loop, one load each")
+	rates := f.String("rates", "1000,4000", "requests a second at fixed rates, one load each; \"\": none")
+	identities := f.String("identities", "hot,many,mix", "whose requests, of hot (one caller), many (100,000) and mix (as many, few of them busy): "+
+		"the first at all numbers of connections, each other at 64, the last at fixed rates")
+	columns := f.String("columns", "", "columns to measure, of "+strings.Join(keys(allColumns()), ",")+" (default: all that can be)")
+	f.BoolVar(&s.Headers, "headers", true, "let all limiters send quota headers on passed responses")
 	f.BoolVar(&s.Overshoot, "overshoot", false, "measure how many more requests than the limit are admitted")
 	f.StringVar(&s.JSON, "json", "", "file for all figures as JSON")
+	f.StringVar(&s.SVG, "svg", "", "file for a plot")
 	if err := f.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -50,72 +57,57 @@ func parseSettings(args []string, env func(string) string, usage io.Writer) (set
 			return settings{}, fmt.Errorf("-%s %d is too small; give 1 or more", name, n)
 		}
 	}
-	var err error
-	if s.Connections, err = parseConnections(connections); err != nil {
+	if err := s.chooseLoads(*connections, *rates, *identities); err != nil {
 		return settings{}, err
 	}
-	if s.Columns, err = chooseColumns(columns, s.service != ""); err != nil {
+	if err := s.chooseColumns(*columns); err != nil {
 		return settings{}, err
 	}
-	return s, checkWritable(s.JSON)
+	for _, file := range []string{s.JSON, s.SVG} {
+		if err := figure.CheckWritable(file); err != nil {
+			return settings{}, err
+		}
+	}
+	return s, nil
 }
 
-func parseConnections(text string) ([]int, error) {
-	var list []int
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 || n > 1000 {
-			return nil, fmt.Errorf("-connections %s: %q is no number from 1 to 1000; write, for example, 1,8,64", text, part)
-		}
-		if slices.Contains(list, n) {
-			return nil, fmt.Errorf("-connections %s names %d twice; name it once", text, n)
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
-// chooseColumns are the keys to measure, in the order of allColumns.
-func chooseColumns(text string, haveService bool) ([]string, error) {
-	asked := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-	known := keys(allColumns())
-	for _, key := range asked {
-		if !slices.Contains(known, key) {
-			return nil, fmt.Errorf("-columns %s: there is no %q; choose from %s", text, key, strings.Join(known, ","))
-		}
-		if key == keyService && !haveService {
-			return nil, fmt.Errorf("-columns %s: %s needs its binary; set RATELIMIT_BIN= to its path", text, key)
-		}
-	}
-	var chosen []string
-	for _, key := range known {
-		if key == keyService && !haveService {
-			continue
-		}
-		if len(asked) == 0 || slices.Contains(asked, key) {
-			chosen = append(chosen, key)
-		}
-	}
-	return chosen, nil
-}
-
-// checkWritable fails before the measurement, not after it.
-func checkWritable(file string) error {
-	if file == "" {
-		return nil
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+func (s *settings) chooseLoads(connections, rates, identities string) error {
+	counts, err := figure.Numbers("connections", connections, 1, 1000)
 	if err != nil {
-		return fmt.Errorf("-json: cannot write %s: %w; choose another file", file, err)
+		return err
 	}
-	return f.Close()
+	if len(counts) == 0 {
+		return fmt.Errorf("-connections is empty; write, for example, 1,8,64")
+	}
+	perSecond, err := figure.Numbers("rates", rates, 1, 100_000)
+	if err != nil {
+		return err
+	}
+	var fixed []float64
+	for _, n := range perSecond {
+		fixed = append(fixed, float64(n))
+	}
+	kinds, err := figure.Names("identities", identities, load.Hot, load.Many, load.Mix)
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return fmt.Errorf("-identities is empty; write, for example, hot,mix")
+	}
+	s.Loads = loadings(counts, fixed, kinds)
+	return nil
 }
 
-// duration is about how long the measurement takes.
+// duration is about how long the measurement takes, without the start of the servers.
 func (s settings) duration() time.Duration {
-	cells := s.Rounds * len(s.Connections) * len(s.Columns)
-	return time.Duration(cells*s.Seconds+len(s.Columns)*s.Warmup) * time.Second
+	const around = 150 * time.Millisecond // each cell, to let Redis settle
+	cells := 0
+	for _, key := range s.Columns {
+		for _, l := range s.Loads {
+			if find(key).takes(l) {
+				cells++
+			}
+		}
+	}
+	return time.Duration(s.Rounds*cells)*(time.Duration(s.Seconds)*time.Second+around) + time.Duration(len(s.Columns)*s.Warmup)*time.Second
 }
-
-func (s settings) module() string    { return filepath.Join(s.dir, "build", "routelimit.wasm") }
-func (s settings) bootstrap() string { return filepath.Join(s.dir, "envoy.yaml") }

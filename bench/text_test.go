@@ -5,41 +5,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func TestAlignPutsTheFirstColumnLeftAndTheOthersRight(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rows [][]string
-		want string
-	}{
-		{"nothing", nil, ""},
-		{"numbers", [][]string{{"", "p50 us"}, {"long name", "1"}}, "           p50 us\nlong name       1\n"},
-		{"a heading widens nothing", [][]string{{"a", "b"}, {"a long heading"}, {"c", "d"}}, "a  b\na long heading\nc  d\n"},
-		{"runes, not bytes", [][]string{{"a", "1 … 2"}, {"b", "12345"}}, "a  1 … 2\nb  12345\n"},
-		{"no blanks at the end", [][]string{{"a", "b"}, {"c", ""}}, "a  b\nc\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, align(c.rows)); diff != "" {
-				t.Errorf("table (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
+	"routelimit/bench/stand"
+)
 
 // twoRounds is a small measurement in which one round defines no added p50.
 func twoRounds() report {
 	cells := []cell{
-		taken(1, keyNone, 100, 200, 20000), taken(1, keyProxied, 150, 250, 16000), taken(1, keyService, 300, 600, 10000),
-		taken(2, keyNone, 300, 400, 16000), taken(2, keyProxied, 320, 440, 12800), taken(2, keyService, 200, 800, 8000),
+		taken(1, keyNone, 100, 200, 20000), taken(1, keyProxied, 150, 250, 16000), taken(1, plainService, 300, 600, 10000),
+		taken(2, keyNone, 300, 400, 16000), taken(2, keyProxied, 320, 440, 12800), taken(2, plainService, 200, 800, 8000),
 	}
 	for i := range cells {
+		cells[i].EnvoyCPU = 2
 		if cells[i].Column != keyNone {
-			cells[i].Decisions, cells[i].EnvoyCPU = 1, 12.34
+			cells[i].Decisions, cells[i].Calls, cells[i].EnvoyCPU = 1, 5, 12.34
 		}
 	}
-	s := settings{Rounds: 2, Seconds: 1, Warmup: 1, Connections: []int{64}, Columns: []string{keyNone, keyProxied, keyService}, EnvoyWorkers: 1}
-	return newReport(machine{CPU: "a CPU", Cores: 2}, versions{Service: "1.0 MB"}, s, cells)
+	s := settings{Rounds: 2, Seconds: 1, Warmup: 1, Loads: []loading{at64}, Columns: []string{keyNone, keyProxied, plainService}, EnvoyWorkers: 1}
+	return newReport(stand.Machine{CPU: "a CPU", Cores: 2}, stand.Versions{Envoy: "1.40.0", Redis: "Redis 8.2.3", Service: "1.0 MB"}, s, cells)
 }
 
 func TestReportShowsFiguresAndRatios(t *testing.T) {
@@ -49,19 +32,20 @@ func TestReportShowsFiguresAndRatios(t *testing.T) {
 	}
 	_, tables, _ := strings.Cut(out.String(), "\n\n")
 	want := `
-medians over the rounds  p50 us  p99 us  requests/s  added p50  added p99  asks Redis  CPU us: Envoy  Redis  service
+medians over the rounds  p50 us  p90  p99  p99.9  requests/s  added p50  added p99  asks Redis  runs there  CPU us: Envoy  Redis  service
 64 connections
-  no limiter                200     300       18000                              0.00            0.0    0.0      0.0
-  routelimit                235     345       14400         35         45        1.00           12.3    0.0      0.0
-  envoyproxy/ratelimit      250     700        9000         50        400        1.00           12.3    0.0      0.0
+  no limiter                200    0  300      0       18000                              0.00        0.00            2.0    0.0      0.0
+  routelimit                235    0  345      0       14400         35         45        1.00        5.00           12.3    0.0      0.0
+  envoyproxy/ratelimit      250    0  700      0        9000         50        400        1.00        5.00           12.3    0.0      0.0
 
-median (least … most)                             routelimit  envoyproxy/ratelimit  goal
-against envoyproxy/ratelimit
-  added p50, 64 connections          0.25 (0.25 … 0.25) in 1                         0.2
-  added p99, 64 connections               0.11 (0.10 … 0.12)                        0.15
-  added worker time, 64 connections       0.25 (0.25 … 0.25)                        0.15
-against no limiter
-  requests/s, 64 connections              0.80 (0.80 … 0.80)    0.50 (0.50 … 0.50)  0.85
+against the better envoyproxy/ratelimit, median (least … most)               routelimit  goal
+added p50, 64 connections                                       0.25 (0.25 … 0.25) in 1   0.2
+added p99, 64 connections                                            0.11 (0.10 … 0.12)  0.15
+added worker time, 64 connections                                    0.25 (0.25 … 0.25)  0.15
+added CPU of all servers, 64 connections                             1.00 (1.00 … 1.00)
+
+against no limiter, median (least … most)          routelimit  envoyproxy/ratelimit  goal
+requests/s, 64 connections                 0.80 (0.80 … 0.80)    0.50 (0.50 … 0.50)  0.85
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), tables); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
@@ -69,12 +53,43 @@ against no limiter
 }
 
 func TestReportWithoutNoLimiterHasNoRatios(t *testing.T) {
-	s := settings{Rounds: 1, Connections: []int{64}, Columns: []string{keyProxied}}
+	s := settings{Rounds: 1, Loads: []loading{at64}, Columns: []string{keyProxied}}
 	var out strings.Builder
-	if err := newReport(machine{}, versions{}, s, []cell{taken(1, keyProxied, 1, 2, 3)}).write(&out); err != nil {
+	if err := newReport(stand.Machine{}, stand.Versions{}, s, []cell{taken(1, keyProxied, 1, 2, 3)}).write(&out); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "no ratios: ") {
 		t.Errorf("the report does not say that ratios are missing:\n%s", out.String())
+	}
+}
+
+func TestReportDrawsARowForEachColumn(t *testing.T) {
+	r := twoRounds()
+	r.Settings.Columns = append(r.Settings.Columns, keyLease) // of which there is no cell
+	svg := string(r.plot())
+	for _, key := range r.Settings.Columns {
+		if !strings.Contains(svg, ">"+title(key)+"<") {
+			t.Errorf("the picture lacks %s", title(key))
+		}
+	}
+	for _, want := range []string{"64 connections", ">35<", ">14400<", "not measured", "Medians of 2 rounds"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the picture lacks %q", want)
+		}
+	}
+}
+
+func TestReportSaysWhichColumnsDidNotKeepUp(t *testing.T) {
+	c := taken(1, keyProxied, 1, 2, 3)
+	c.Load, c.Waiting, c.LoadShare, c.LateP99 = open, 7, 0.25, 80
+	s := settings{Rounds: 1, Loads: []loading{open}, Columns: []string{keyProxied}}
+	var out strings.Builder
+	if err := newReport(stand.Machine{}, stand.Versions{}, s, []cell{c}).write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"routelimit (did not keep up)", "took 25% of a core", "within 80 us", "1000 requests a second, 100000 callers, few busy"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
 	}
 }

@@ -1,9 +1,8 @@
-package main
+package stand
 
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,8 +13,8 @@ import (
 	"routelimit/servers"
 )
 
-// machine is what the figures were taken on.
-type machine struct {
+// Machine is what the figures were taken on.
+type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`
 	System string `json:"system"`
@@ -24,8 +23,9 @@ type machine struct {
 	Load float64 `json:"load"`
 }
 
-func describeMachine() machine {
-	m := machine{CPU: "unknown", Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH}
+// DescribeMachine looks at the machine that this runs on.
+func DescribeMachine() Machine {
+	m := Machine{CPU: "unknown", Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		m.CPU = cpuModel(string(text))
 	}
@@ -49,35 +49,21 @@ func cpuModel(cpuinfo string) string {
 	return "unknown"
 }
 
-// versions are what was measured with what.
-type versions struct {
+// Versions are what was measured with what.
+type Versions struct {
 	Envoy   string `json:"envoy"`
 	Redis   string `json:"redis"`
 	Module  string `json:"module"`
 	Service string `json:"envoyproxy_ratelimit,omitempty"`
-	Wrk     string `json:"wrk"`
 	Go      string `json:"go"`
 }
 
-func describeVersions(ctx context.Context, s settings, r *rig, l *load) (v versions, err error) {
-	if v, err = describeServers(ctx, s, r.envoyBinary, r.redis, r.service); err != nil {
-		return v, err
-	}
-	// wrk -v shows its usage as well and ends with 1.
-	out, err := exec.CommandContext(ctx, l.binary, "-v").Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return v, fmt.Errorf("%s cannot be run: %w; install wrk again", l.binary, err)
-	}
-	v.Wrk, _, _ = strings.Cut(string(out), " Copyright")
-	return v, nil
-}
-
-// describeServers leaves out wrk, which not every measurement uses.
-func describeServers(ctx context.Context, s settings, envoyBinary string, redis *servers.Redis, service *service) (v versions, err error) {
+// DescribeVersions asks the servers, and looks at the files: the module, and the service's binary if it is not "".
+func (p *Project) DescribeVersions(ctx context.Context, redis *servers.Redis, service string) (v Versions, err error) {
 	v.Go = runtime.Version()
-	envoy, err := exec.CommandContext(ctx, envoyBinary, "--version").Output()
+	envoy, err := exec.CommandContext(ctx, p.Envoy, "--version").Output()
 	if err != nil {
-		return v, fmt.Errorf("%s does not tell its version: %w; set ENVOY= to another one", envoyBinary, err)
+		return v, fmt.Errorf("%s does not tell its version: %w; set ENVOY= to another one", p.Envoy, err)
 	}
 	v.Envoy = envoyVersion(string(envoy))
 	info, err := redis.Client().Info(ctx, "server").Result()
@@ -85,11 +71,11 @@ func describeServers(ctx context.Context, s settings, envoyBinary string, redis 
 		return v, fmt.Errorf("redis does not tell its version: %w; see its log %s", err, redis.LogFile())
 	}
 	v.Redis = redisVersion(info)
-	if v.Module, err = fingerprint(s.module()); err != nil {
+	if v.Module, err = fingerprint(p.Module); err != nil {
 		return v, err
 	}
-	if service != nil {
-		v.Service, err = fingerprint(s.service)
+	if service != "" {
+		v.Service, err = fingerprint(service)
 	}
 	return v, err
 }

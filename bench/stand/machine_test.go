@@ -1,9 +1,6 @@
-package main
+package stand
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 func TestVersionsAreReadFromWhatServersSay(t *testing.T) {
 	for _, c := range []struct{ name, got, want string }{
@@ -19,28 +16,6 @@ func TestVersionsAreReadFromWhatServersSay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.got != c.want {
 				t.Errorf("got %q, want %q", c.got, c.want)
-			}
-		})
-	}
-}
-
-func TestParseStatAddsUserAndSystemTime(t *testing.T) {
-	const fields = " S 1 2 3 4 5 6 7 8 9 10 150 25 7 7 20 0 12 0"
-	for _, c := range []struct {
-		name, text string
-		want       time.Duration
-		good       bool
-	}{
-		{"a plain name", "42 (envoy)" + fields, 1750 * time.Millisecond, true},
-		{"a name like fields", "42 (a b) 1 2 (c d)" + fields, 1750 * time.Millisecond, true},
-		{"cut off", "42 (envoy) S 1 2 3", 0, false},
-		{"no number", "42 (envoy) S 1 2 3 4 5 6 7 8 9 10 x 25 7", 0, false},
-		{"empty", "", 0, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := parseStat(c.text)
-			if got != c.want || (err == nil) != c.good {
-				t.Errorf("parseStat = %v, %v; want %v, good: %v", got, err, c.want, c.good)
 			}
 		})
 	}

@@ -1,13 +1,13 @@
-package main
+package figure
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// align makes a table of rows: the first column to the left, the others to the right, two blanks between them. A row of
+// Align makes a table of rows: the first column to the left, the others to the right, two blanks between them. A row of
 // one cell is a heading and widens nothing.
-func align(rows [][]string) string {
+func Align(rows [][]string) string {
 	var widths []int
 	for _, row := range rows {
 		if len(row) < 2 {

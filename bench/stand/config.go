@@ -1,4 +1,4 @@
-package main
+package stand
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 
 // Names in envoy.yaml beside those that package bootstrap knows.
 const (
-	limiterFilter   = "routelimit"
-	routerFilter    = "envoy.filters.http.router"
-	redisListener = "routelimit_redis"
-	publicStats   = "public" // stat_prefix of the public listener's connection manager
+	limiterFilter    = "routelimit"
+	routerFilter     = "envoy.filters.http.router"
+	upstreamListener = "bench_upstream"
+	redisListener    = "routelimit_redis"
+	PublicStats      = "public" // stat_prefix of the public listener's connection manager
 )
 
-const typePrefix = "type.googleapis.com/"
+// TypePrefix stands before the names of protobuf messages.
+const TypePrefix = "type.googleapis.com/"
 
-// envoyConfig makes a column's configuration of the project's envoy.yaml: what is measured is what is shipped, without
-// the token check and the access log.
-func envoyConfig(text []byte, c *column, b backends, module string, upstreamPort int) ([]byte, error) {
+func configOf(text []byte, module, redis string, upstreamPort int, change func(*bootstrap.Config) error) ([]byte, error) {
 	config, err := bootstrap.Parse(text)
 	if err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func envoyConfig(text []byte, c *column, b backends, module string, upstreamPort
 	steps := []func() error{
 		func() error { return config.SetListener(bootstrap.PublicListener, "127.0.0.1", 0) },
 		func() error { return config.SetModule(module) },
-		func() error { return config.SetRedis(b.redis) },
+		func() error { return config.SetRedis(redis) },
 		func() error { return addUpstream(config, upstreamPort) },
-		func() error { return c.configure(config, b) },
+		func() error { return change(config) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -42,43 +42,43 @@ func envoyConfig(text []byte, c *column, b backends, module string, upstreamPort
 	return config.Bytes(), nil
 }
 
-func configureNone(c *bootstrap.Config, _ backends) error {
-	removeLink(c)
-	return setFilters(c, nil, routerFilter)
+// Limit leaves the public listener routelimit with a policy, and nothing else.
+func Limit(c *bootstrap.Config, policy string) error {
+	if err := c.SetPolicy(policy); err != nil {
+		return err
+	}
+	return setFilters(c, nil, limiterFilter, routerFilter)
 }
 
-func configureIdle(c *bootstrap.Config, _ backends) error {
-	return configureLimiter(c, "{}")
+// Unlimit takes out routelimit and all that only it needs, and puts another HTTP filter in its place; nil: none.
+func Unlimit(c *bootstrap.Config, filter map[string]any) error {
+	remove(c, "listeners", redisListener)
+	remove(c, "clusters", bootstrap.LinkCluster, bootstrap.RedisCluster)
+	return setFilters(c, filter, routerFilter)
 }
 
-func configureProxied(c *bootstrap.Config, _ backends) error {
+// SetProxyTimeout is how long redis_proxy waits for an answer.
+func SetProxyTimeout(c *bootstrap.Config, timeout string) error {
 	proxy, err := onlyFilter(c, redisListener)
 	if err != nil {
 		return err
 	}
-	proxySettings, ok := proxy["settings"].(map[string]any)
+	settings, ok := proxy["settings"].(map[string]any)
 	if !ok {
 		return fmt.Errorf("envoy.yaml's listener %q has no redis_proxy with settings; restore it", redisListener)
 	}
-	proxySettings["op_timeout"] = proxyTimeout
-	return configureLimiter(c, limitingPolicy())
+	settings["op_timeout"] = timeout
+	return nil
 }
 
-// configureDirect leads the stream to Redis itself.
-func configureDirect(c *bootstrap.Config, _ backends) error {
+// Direct leads the stream to Redis itself.
+func Direct(c *bootstrap.Config) error {
 	if err := c.LeadDirectly(bootstrap.LinkCluster, bootstrap.RedisCluster); err != nil {
 		return err
 	}
 	remove(c, "listeners", redisListener)
 	remove(c, "clusters", bootstrap.RedisCluster)
-	return configureLimiter(c, limitingPolicy())
-}
-
-func configureLimiter(c *bootstrap.Config, policy string) error {
-	if err := c.SetPolicy(policy); err != nil {
-		return err
-	}
-	return setFilters(c, nil, limiterFilter, routerFilter)
+	return nil
 }
 
 // addUpstream adds a listener that answers everything itself and makes it the upstream: a real upstream cluster, since
@@ -90,12 +90,12 @@ func addUpstream(c *bootstrap.Config, port int) error {
 	}
 	listeners, _ := static["listeners"].([]any)
 	static["listeners"] = append(listeners, map[string]any{
-		"name":    "bench_upstream",
+		"name":    upstreamListener,
 		"address": map[string]any{"socket_address": map[string]any{"address": "127.0.0.1", "port_value": port}},
 		"filter_chains": []any{map[string]any{"filters": []any{map[string]any{
 			"name": "envoy.filters.network.http_connection_manager",
 			"typed_config": map[string]any{
-				"@type":       typePrefix + "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+				"@type":       TypePrefix + "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
 				"stat_prefix": "bench_upstream",
 				"route_config": map[string]any{"virtual_hosts": []any{map[string]any{
 					"name": "all", "domains": []any{"*"},
@@ -106,7 +106,7 @@ func addUpstream(c *bootstrap.Config, port int) error {
 				}}},
 				"http_filters": []any{map[string]any{
 					"name":         routerFilter,
-					"typed_config": map[string]any{"@type": typePrefix + "envoy.extensions.filters.http.router.v3.Router"},
+					"typed_config": map[string]any{"@type": TypePrefix + "envoy.extensions.filters.http.router.v3.Router"},
 				}},
 			},
 		}}}},
@@ -114,14 +114,11 @@ func addUpstream(c *bootstrap.Config, port int) error {
 	return c.SetUpstream(net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
 }
 
-// removeLink takes out all that only routelimit needs.
-func removeLink(c *bootstrap.Config) {
-	remove(c, "listeners", redisListener)
-	remove(c, "clusters", bootstrap.LinkCluster, bootstrap.RedisCluster)
-}
-
 func remove(c *bootstrap.Config, kind string, names ...string) {
-	static, _ := c.Root()["static_resources"].(map[string]any)
+	static, ok := c.Root()["static_resources"].(map[string]any)
+	if !ok {
+		return // as where a name is not there: who needs something finds out
+	}
 	list, _ := static[kind].([]any)
 	static[kind] = slices.DeleteFunc(list, func(item any) bool {
 		m, _ := item.(map[string]any)
@@ -132,7 +129,7 @@ func remove(c *bootstrap.Config, kind string, names ...string) {
 
 // setFilters leaves the public listener the HTTP filters of these names, with one in front if given.
 func setFilters(c *bootstrap.Config, first map[string]any, names ...string) error {
-	manager, err := publicManager(c)
+	manager, err := Manager(c)
 	if err != nil {
 		return err
 	}
@@ -152,14 +149,14 @@ func setFilters(c *bootstrap.Config, first map[string]any, names ...string) erro
 	return nil
 }
 
-// publicManager is the configuration of the public listener's HTTP connection manager.
-func publicManager(c *bootstrap.Config) (map[string]any, error) {
+// Manager is the configuration of the public listener's HTTP connection manager.
+func Manager(c *bootstrap.Config) (map[string]any, error) {
 	manager, err := onlyFilter(c, bootstrap.PublicListener)
 	if err != nil {
 		return nil, err
 	}
-	if manager["stat_prefix"] != publicStats {
-		return nil, fmt.Errorf("envoy.yaml's public listener has no stat_prefix %q; restore it", publicStats)
+	if manager["stat_prefix"] != PublicStats {
+		return nil, fmt.Errorf("envoy.yaml's public listener has no stat_prefix %q; restore it", PublicStats)
 	}
 	return manager, nil
 }
