@@ -8,17 +8,20 @@ import (
 	"time"
 )
 
-// conn is one connection, with at most one request on its way.
+// conn is one connection, with at most one message of requests on its way.
 type conn struct {
 	addr  string
-	index int // by which epoll names it
-	fd    int // 0: closed
-	busy  bool
-	due   time.Duration // when its request was to be sent
-	since time.Duration // since when it is busy, or free
+	index int             // by which epoll names it
+	fd    int             // 0: closed
+	sent  []time.Duration // when each request that is on its way was to be sent; none: it is free
+	queue []time.Duration // the same of those that wait for this connection
+	since time.Duration   // since when it is busy, or free
 
-	out, in []byte
+	out, in        []byte
+	read, answered int // what of in and sent is done
 }
+
+func (c *conn) busy() bool { return len(c.sent) > 0 }
 
 var errClosed = errors.New("a connection was closed by the server; look into its log")
 
@@ -32,7 +35,7 @@ func (c *conn) open(poll int) error {
 	if err != nil {
 		return fmt.Errorf("no socket for connection %d: %w; raise the limit of open files (ulimit -n)", c.index+1, err)
 	}
-	c.fd, c.in = fd, c.in[:0]
+	c.fd = fd
 	// A message is written whole or not at all: it fits, since nothing else is on its way.
 	for option, value := range map[[2]int]int{
 		{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    256 << 10,
@@ -62,8 +65,14 @@ func (c *conn) close() {
 	}
 }
 
-func (c *conn) send(p Protocol) error {
-	c.out = p.Append(c.out[:0])
+// send sends requests that were due at these times, in one message.
+func (c *conn) send(p Protocol, now time.Duration, due ...time.Duration) error {
+	c.sent, c.since = append(c.sent[:0], due...), now
+	c.in, c.read, c.answered = c.in[:0], 0, 0
+	c.out = c.out[:0]
+	for range due {
+		c.out = p.Append(c.out)
+	}
 	n, err := syscall.Write(c.fd, c.out)
 	switch {
 	case err != nil:
@@ -74,7 +83,7 @@ func (c *conn) send(p Protocol) error {
 	return nil
 }
 
-// receive reads what has come. whole says that the answer is complete.
+// receive reads what has come. whole says that every request on its way is answered.
 func (c *conn) receive(p Protocol) (whole, last bool, err error) {
 	if cap(c.in)-len(c.in) < 4096 {
 		c.in = append(make([]byte, 0, 2*cap(c.in)+16384), c.in...)
@@ -87,17 +96,21 @@ func (c *conn) receive(p Protocol) (whole, last bool, err error) {
 		return false, false, fmt.Errorf("%s: %w", c.addr, errClosed)
 	case err != nil:
 		return false, false, fmt.Errorf("cannot read from %s: %w; look into its log", c.addr, err)
-	case !c.busy:
+	case !c.busy():
 		return false, false, fmt.Errorf("%s sent what nobody asked for: %.60q; look into the limiter", c.addr, c.in[len(c.in):len(c.in)+n])
 	}
 	c.in = c.in[:len(c.in)+n]
-	used, last, err := p.Read(c.in)
-	switch {
-	case err != nil || used == 0:
-		return false, false, err
-	case used < len(c.in):
-		return false, false, fmt.Errorf("%s sent more than an answer: %.60q; look into the limiter", c.addr, c.in[used:])
+	for c.answered < len(c.sent) {
+		used, closes, err := p.Read(c.in[c.read:])
+		if err != nil || used == 0 {
+			return false, false, err
+		}
+		last = closes
+		c.read += used
+		c.answered++
 	}
-	c.in = c.in[:0]
+	if c.read < len(c.in) {
+		return false, false, fmt.Errorf("%s sent more than was asked for: %.60q; look into the limiter", c.addr, c.in[c.read:])
+	}
 	return true, last, nil
 }

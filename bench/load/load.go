@@ -19,14 +19,18 @@ type Plan struct {
 	Addrs       []string // IPv4 host:port; connections are dealt to them in turn
 	Connections int
 	Rate        float64 // requests a second; 0: a closed loop
-	Length      time.Duration
-	Seed        uint64 // of the moments at a fixed rate
-	Speak       Protocol
+	// Gather deals requests at a fixed rate to connections by chance, and lets those of a connection that waits for answers
+	// wait for them and then go together, as routelimit's worker does. Otherwise a request takes the connection that has
+	// been free for longest.
+	Gather bool
+	Length time.Duration
+	Seed   uint64 // of the moments at a fixed rate
+	Speak  Protocol
 }
 
 // Protocol writes requests and reads answers. It is asked from one thread.
 type Protocol interface {
-	// Append appends the next request. All of it is at most 64 KiB.
+	// Append appends the next request, of 512 bytes at most.
 	Append(b []byte) []byte
 	// Read reads one answer from the start of b: it is n bytes long, 0 if b does not hold all of it yet. last says that
 	// the server closes the connection after it. An answer that should not be is an error.
@@ -45,11 +49,15 @@ type Result struct {
 	Length  time.Duration // from the beginning to the last answer
 	// Waiting are the requests at a fixed rate that found no free connection before the load gave up, each with the time
 	// it had waited by then: the server could not keep up.
-	Waiting []Answer
-	Reopens int           // connections that the server closed after an answer
-	CPU     time.Duration // of the thread that made the load
-	Late    Times         // by how much requests were sent later than they could have been: the generator's own fault
+	Waiting  []Answer
+	Messages int           // in which the requests were sent; as many as them, unless they were gathered
+	Reopens  int           // connections that the server closed after an answer
+	CPU      time.Duration // of the thread that made the load
+	Late     Times         // by how much requests were sent later than they could have been: the generator's own fault
 }
+
+// most is how many gathered requests go together.
+const most = 256
 
 // patience is how long an answer may take, and how long a load at a fixed rate goes on after its end for those that wait.
 const patience = 5 * time.Second
@@ -74,8 +82,8 @@ func (p Plan) check() error {
 		return fmt.Errorf("%d connections to %d addresses; give at least one address and a connection for each", p.Connections, len(p.Addrs))
 	case p.Length <= 0:
 		return fmt.Errorf("a load of %v is none; give it a length", p.Length)
-	case p.Rate < 0 || p.Rate > 1e6:
-		return fmt.Errorf("a rate of %v requests a second; give 0, for a closed loop, to 1,000,000", p.Rate)
+	case p.Rate < 0 || p.Rate > 1e6 || p.Gather && p.Rate == 0:
+		return fmt.Errorf("a rate of %v requests a second; give up to 1,000,000, or 0 for a closed loop, in which nothing is gathered", p.Rate)
 	}
 	return nil
 }

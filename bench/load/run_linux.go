@@ -94,7 +94,7 @@ func (r *runner) turn() error {
 	now := r.now()
 	r.giveUp(now)
 	wait := 100 * time.Millisecond
-	if len(r.free) > 0 && !r.over() {
+	if (r.plan.Gather || len(r.free) > 0) && !r.over() {
 		wait = min(wait, max(0, r.next-now))
 	}
 	n, err := epollWait(r.poll, r.events[:], wait)
@@ -115,39 +115,65 @@ func (r *runner) turn() error {
 
 // sendDue sends what is due, as far as connections are free.
 func (r *runner) sendDue() error {
+	if r.plan.Gather {
+		return r.deal()
+	}
 	for len(r.free) > 0 && !r.over() {
 		now := r.now()
 		if r.next > now {
 			break
 		}
-		if err := r.send(now); err != nil {
+		c := r.free[0]
+		r.free = r.free[1:]
+		due := now
+		if r.plan.Rate > 0 {
+			due = r.next
+			r.result.Late = append(r.result.Late, now-max(due, c.since))
+			r.next += r.gap()
+		}
+		if err := r.send(c, now, due); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// send sends the request that is due.
-func (r *runner) send(now time.Duration) error {
-	c := r.free[0]
-	r.free = r.free[1:]
-	due := r.next
-	if r.plan.Rate > 0 {
+// deal gives each connection what is due for it, and lets those that are free send.
+func (r *runner) deal() error {
+	now := r.now()
+	for !r.over() && r.next <= now {
+		c := r.conns[r.moments.IntN(len(r.conns))]
+		c.queue = append(c.queue, r.next)
+		if !c.busy() {
+			r.result.Late = append(r.result.Late, now-r.next)
+			if err := r.flush(c, now); err != nil {
+				return err
+			}
+		}
 		r.next += r.gap()
-		r.result.Late = append(r.result.Late, now-max(due, c.since))
-	} else {
-		due, r.next = now, now
 	}
-	c.due, c.since, c.busy = due, now, true
+	return nil
+}
+
+// flush sends what waits for a connection.
+func (r *runner) flush(c *conn, now time.Duration) error {
+	n := min(len(c.queue), most)
+	err := r.send(c, now, c.queue[:n]...)
+	c.queue = c.queue[:copy(c.queue, c.queue[n:])]
+	return err
+}
+
+func (r *runner) send(c *conn, now time.Duration, due ...time.Duration) error {
 	r.busy++
-	return c.send(r.plan.Speak)
+	r.result.Messages++
+	return c.send(r.plan.Speak, now, due...)
 }
 
 // take reads what has come on a connection.
 func (r *runner) take(c *conn, now time.Duration) error {
 	whole, last, err := c.receive(r.plan.Speak)
 	if err != nil {
-		if errors.Is(err, errClosed) && !c.busy {
+		if errors.Is(err, errClosed) && !c.busy() {
 			return r.reopen(c)
 		}
 		return err
@@ -155,17 +181,24 @@ func (r *runner) take(c *conn, now time.Duration) error {
 	if !whole {
 		return nil
 	}
-	r.result.Answers = append(r.result.Answers, Answer{At: c.due, Took: now - c.due})
+	for _, due := range c.sent {
+		r.result.Answers = append(r.result.Answers, Answer{At: due, Took: now - due})
+	}
 	r.result.Length = now
-	c.busy, c.since = false, now
+	c.sent, c.since = c.sent[:0], now
 	r.busy--
-	r.free = append(r.free, c)
 	if r.plan.Rate == 0 {
 		r.next = now
 	}
 	if last {
-		return r.reopen(c)
+		if err := r.reopen(c); err != nil {
+			return err
+		}
 	}
+	if len(c.queue) > 0 {
+		return r.flush(c, now)
+	}
+	r.free = append(r.free, c)
 	return nil
 }
 
@@ -180,9 +213,17 @@ func (r *runner) giveUp(now time.Duration) {
 	if r.plan.Rate == 0 || now < r.plan.Length+patience {
 		return
 	}
-	for !r.over() {
-		r.result.Waiting = append(r.result.Waiting, Answer{At: r.next, Took: now - r.next})
-		r.next += r.gap()
+	waits := func(due time.Duration) {
+		r.result.Waiting = append(r.result.Waiting, Answer{At: due, Took: now - due})
+	}
+	for ; !r.over(); r.next += r.gap() {
+		waits(r.next)
+	}
+	for _, c := range r.conns {
+		for _, due := range c.queue {
+			waits(due)
+		}
+		c.queue = nil
 	}
 }
 
@@ -199,7 +240,7 @@ func (r *runner) overdue() error {
 	}
 	r.looked = now
 	for _, c := range r.conns {
-		if c.busy && now-c.since > patience {
+		if c.busy() && now-c.since > patience {
 			return fmt.Errorf("a request to %s got no answer in %v; look into the limiter", c.addr, patience)
 		}
 	}

@@ -118,6 +118,7 @@ func TestRunRefusesPlansThatAreNone(t *testing.T) {
 	for _, p := range []Plan{
 		{}, {Addrs: []string{"127.0.0.1:1"}, Length: time.Second}, {Addrs: []string{"127.0.0.1:1"}, Connections: 1},
 		{Addrs: []string{"127.0.0.1:1"}, Connections: 1, Length: time.Second, Rate: -1},
+		{Addrs: []string{"127.0.0.1:1"}, Connections: 1, Length: time.Second, Gather: true},
 	} {
 		if _, err := Run(t.Context(), p); err == nil {
 			t.Errorf("%+v: no error", p)
@@ -134,6 +135,7 @@ func TestWhatFindsNoConnectionCountsWithTheTimeItWaited(t *testing.T) {
 	}
 	defer r.close()
 	r.free = nil // all connections wait for an answer
+	r.conns[0].queue = []time.Duration{0}
 	end := p.Length + patience
 	if r.giveUp(end - 1); r.over() {
 		t.Error("gave up before its time")
@@ -145,5 +147,30 @@ func TestWhatFindsNoConnectionCountsWithTheTimeItWaited(t *testing.T) {
 	}
 	if got := times.Quantiles(0.001, 1); got[1] != end || got[0] < patience {
 		t.Errorf("waited from %v to %v, want %v to %v", got[0], got[1], patience, end)
+	}
+}
+
+// TestGatheredRequestsGoTogetherOnceAnswersHaveCome has a server that answers late: what is due on the connection
+// meanwhile goes in one message.
+func TestGatheredRequestsGoTogetherOnceAnswersHaveCome(t *testing.T) {
+	const late = 20 * time.Millisecond
+	var seen atomic.Int64
+	addr := serve(t, func(http.ResponseWriter, *http.Request) {
+		// Of a message's requests, which the server takes one after the other, the first one waits.
+		if seen.Add(1)%20 == 1 {
+			<-time.After(late)
+		}
+	})
+	p := plan(addr)
+	p.Connections, p.Rate, p.Gather = 1, 1000, true
+	r, err := Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := seen.Load(); got != int64(len(r.Answers)) || got < 150 {
+		t.Errorf("%d answers, but the server saw %d", len(r.Answers), got)
+	}
+	if r.Messages*4 > len(r.Answers) {
+		t.Errorf("%d messages for %d requests, of which 20 came while one was on its way", r.Messages, len(r.Answers))
 	}
 }
