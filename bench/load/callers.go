@@ -19,17 +19,19 @@ func Callers(kind string, number int, seed uint64) (func() string, error) {
 	if number < 1 || number > 10_000_000 {
 		return nil, fmt.Errorf("%d callers; give 1 to 10,000,000", number)
 	}
-	const first = 10_000_000
 	r := rand.New(rand.NewPCG(seed, 0))
 	switch kind {
 	case Hot:
-		name := "u" + strconv.Itoa(first)
+		name := CallerName(0)
 		return func() string { return name }, nil
 	case Many:
-		return func() string { return "u" + strconv.Itoa(first+r.IntN(number)) }, nil
+		return func() string { return CallerName(r.IntN(number)) }, nil
 	case Mix:
 		z := rand.NewZipf(r, 1.1, 1, uint64(number-1))
-		return func() string { return "u" + strconv.Itoa(first+int(z.Uint64())) }, nil
+		return func() string { return CallerName(int(z.Uint64())) }, nil
 	}
 	return nil, fmt.Errorf("there are no callers %q; choose from %s, %s, %s", kind, Hot, Many, Mix)
 }
+
+// CallerName is how the caller of a number, from 0 on, is called.
+func CallerName(i int) string { return "u" + strconv.Itoa(10_000_000+i) }

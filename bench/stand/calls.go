@@ -17,8 +17,15 @@ type Calls struct {
 	Decisions int64
 	// All are calls of any command, those inside of scripts among them, but not INFO, by which this is asked, and not what
 	// servers say to each other.
-	All         int64
+	All int64
+	// Reads are how often something was read from a connection: a message of several commands is read at once.
+	Reads       int64
 	Read, Wrote int64 // bytes from and to the network, those of INFO among them
+}
+
+// Less is what was asked since an earlier reading.
+func (c Calls) Less(before Calls) Calls {
+	return Calls{c.Decisions - before.Decisions, c.All - before.All, c.Reads - before.Reads, c.Read - before.Read, c.Wrote - before.Wrote}
 }
 
 // ReadCalls sums up over servers.
@@ -31,6 +38,7 @@ func ReadCalls(ctx context.Context, nodes ...*servers.Redis) (sum Calls, err err
 		one := parseCalls(info)
 		sum.Decisions += one.Decisions
 		sum.All += one.All
+		sum.Reads += one.Reads
 		sum.Read += one.Read
 		sum.Wrote += one.Wrote
 	}
@@ -67,6 +75,8 @@ func parseCalls(info string) (c Calls) {
 		n, err := strconv.ParseInt(count, 10, 64)
 		switch {
 		case err != nil:
+		case name == "total_reads_processed":
+			c.Reads = n
 		case name == "total_net_input_bytes":
 			c.Read = n
 		case name == "total_net_output_bytes":
