@@ -38,7 +38,7 @@ type ground struct {
 func axes() []axis {
 	return []axis{
 		{"routes", "Routes of the policy", "routes", []int{10, 100, 1000, 10_000}, func(g *ground, n int) {
-			g.policy, g.path = routesPolicy(n), routePath(n-1)
+			g.policy, g.path = routesPolicy(n), stand.RoutePath(n-1)
 		}},
 		{"limits", "Limits of one identity on the route", "limits", []int{1, 2, 4, 8}, func(g *ground, n int) { g.policy = limitsPolicy(n) }},
 		{"keys", "Limits on the route, each of an identity of its own", "identities a request", []int{1, 2, 4, 8}, func(g *ground, n int) {
@@ -146,5 +146,5 @@ func httpLoad(path string, callers int, seed uint64) (load.Protocol, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &load.HTTP{Path: path, Header: callerHeader, Caller: caller, Status: 200}, nil
+	return &load.HTTP{Path: path, Header: stand.CallerHeader, Caller: caller, Status: 200}, nil
 }

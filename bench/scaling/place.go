@@ -60,7 +60,7 @@ func (p *place) configure(c *bootstrap.Config) error {
 			return err
 		}
 	}
-	if err := stand.SetProxyTimeout(c, "1.9s"); err != nil {
+	if err := stand.SetProxyTimeout(c, stand.ProxyTimeout); err != nil {
 		return err
 	}
 	return stand.Limit(c, p.policy)
@@ -138,7 +138,7 @@ func (p *place) measure(ctx context.Context, seconds int, seed uint64) (sample, 
 // another node first.
 func (p *place) judge(requests int, decided int64) error {
 	want := int64(requests * p.asks)
-	if more := int64(p.primaries * p.workers * p.ground.envoys * p.connections); decided < want || decided > want+more {
+	if more := int64(p.asks * p.primaries * p.connections); decided < want || decided > want+more {
 		return fmt.Errorf("redis was asked %d times for %d requests, not %d times; see INFO commandstats", decided, requests, want)
 	}
 	return nil

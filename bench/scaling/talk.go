@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"routelimit/bench/stand"
 	"routelimit/limit"
 	"routelimit/resp"
 )
@@ -18,7 +19,7 @@ type talk struct {
 }
 
 func newTalk(caller func() string) *talk {
-	l := &limit.Limit{Algorithm: limit.SlidingWindow, Limit: neverReached, Window: time.Minute}
+	l := &limit.Limit{Algorithm: limit.SlidingWindow, Limit: stand.NeverReached, Window: time.Minute}
 	return &talk{caller: caller, charges: []limit.Charge{limit.NewCharge(l, 1)}}
 }
 
