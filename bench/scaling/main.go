@@ -64,6 +64,7 @@ func run(ctx context.Context, s settings) error {
 		if r.Fleet, err = measureFleet(ctx, s, project, progress); err != nil {
 			return fmt.Errorf("%s: %w", fleetName, err)
 		}
+		r.calculate()
 	}
 	if _, err := os.Stdout.WriteString(r.text()); err != nil {
 		return err

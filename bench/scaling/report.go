@@ -17,6 +17,8 @@ type report struct {
 	Settings settings       `json:"settings"`
 	Axes     []axisReport   `json:"axes"`
 	Fleet    []fleetPoint   `json:"fleet,omitempty"`
+	Cost     *cost          `json:"cost_of_a_decision,omitempty"` // from the smallest fleet; the larger ones check it
+	Needs    []need         `json:"calculated,omitempty"`
 }
 
 type axisReport struct {
@@ -35,7 +37,10 @@ func (r report) text() string {
 		b.WriteString("\n" + figure.Align(a.rows()))
 	}
 	if len(r.Fleet) > 0 {
-		b.WriteString("\n" + figure.Align(fleetRows(r.Fleet)))
+		b.WriteString("\n" + figure.Align(fleetRows(r.Fleet, r.Cost)))
+	}
+	if r.Cost != nil {
+		b.WriteString("\n" + figure.Align(needRows(*r.Cost, r.Needs)))
 	}
 	return b.String()
 }
@@ -65,19 +70,36 @@ func (a axisReport) rows() [][]string {
 	return rows
 }
 
-func fleetRows(points []fleetPoint) [][]string {
+// calculate takes the cost of a decision from the smallest fleet, and from that what fleets need.
+func (r *report) calculate() {
+	var smallest []fleetPoint
+	for _, p := range r.Fleet {
+		if p.Envoys == r.Fleet[0].Envoys {
+			smallest = append(smallest, p)
+		}
+	}
+	if c, ok := fitCost(smallest); ok {
+		last := smallest[len(smallest)-1]
+		r.Cost, r.Needs = &c, needs(c, last.Read.Median, last.Wrote.Median)
+	}
+}
+
+func fleetRows(points []fleetPoint, c *cost) [][]string {
 	rows := [][]string{
 		{fmt.Sprintf("One Redis of %d identities, and connections of so many Envoys of %d workers", fleetCallers, fleetWorkers)},
-		{"Envoys", "connections", "decisions/s", "a message", "Redis CPU us", "of a core", "p50 us", "p99 us", "bytes in, out", "memory MB", "the load's core", ""},
+		{"Envoys", "connections", "decisions/s", "a message", "Redis CPU us", "calculated", "of a core", "p50 us", "p99 us", "bytes in, out", "memory MB", "the load's core", ""},
 	}
 	for _, p := range points {
-		late := ""
+		late, calculated := "", ""
 		if p.Late {
 			late = "late"
 		}
+		if c != nil {
+			calculated = fmt.Sprintf("%.1f", c.at(p.PerSecond.Median))
+		}
 		rows = append(rows, []string{
 			fmt.Sprint(p.Envoys), fmt.Sprint(p.Connections), figure.Whole(p.PerSecond.Median), fmt.Sprintf("%.1f", p.Together.Median),
-			fmt.Sprintf("%.1f", p.CPU.Median), fmt.Sprintf("%.2f", p.Share.Median), figure.Whole(p.P50.Median), figure.Whole(p.P99.Median),
+			fmt.Sprintf("%.1f", p.CPU.Median), calculated, fmt.Sprintf("%.2f", p.Share.Median), figure.Whole(p.P50.Median), figure.Whole(p.P99.Median),
 			fmt.Sprintf("%.0f, %.0f", p.Read.Median, p.Wrote.Median), figure.Whole(float64(p.Memory) / 1e6), fmt.Sprintf("%.2f", p.LoadShare.Median), late,
 		})
 	}

@@ -206,14 +206,30 @@ routes  requests/s  p50 us  p99 us  CPU us: Envoy, a request  Redis, a decision 
 100            990     310     950                      51.0                8.2       1.02 (1.02 … 1.02)           3.4        162, 37
 
 One Redis of 1000000 identities, and connections of so many Envoys of 2 workers
-Envoys  connections  decisions/s  a message  Redis CPU us  of a core  p50 us  p99 us  bytes in, out  memory MB  the load's core
-10               20         5001        1.2          20.0       0.10      90     300        161, 37        140             0.20
-100             200        70000        4.0          14.0       0.99    9000   90000        161, 37        150             0.70  late
+Envoys  connections  decisions/s  a message  Redis CPU us  calculated  of a core  p50 us  p99 us  bytes in, out  memory MB  the load's core
+10               20         5001        1.2          20.0                   0.10      90     300        161, 37        140             0.20
+100             200        70000        4.0          14.0                   0.99    9000   90000        161, 37        150             0.70  late
 `
 	if diff := cmp.Diff(want, tables); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
 	}
 	if _, err := json.Marshal(found()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReportCalculatesFromTheSmallestFleet(t *testing.T) {
+	c := cost{Alone: 25, Wake: 15}
+	r := found()
+	r.Fleet = append(measured(c, 5000, 80_000), r.Fleet[1])
+	r.calculate()
+	_, table, _ := strings.Cut(r.text(), "One Redis of")
+	for _, want := range []string{"14.0        12.2       0.99", "25.0 us alone", "1000             1000      1000000"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
 }
