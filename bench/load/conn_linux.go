@@ -73,8 +73,14 @@ func (c *conn) send(p Protocol, now time.Duration, due ...time.Duration) error {
 	for range due {
 		c.out = p.Append(c.out)
 	}
+	return c.write()
+}
+
+func (c *conn) write() error {
 	n, err := syscall.Write(c.fd, c.out)
 	switch {
+	case err == syscall.EPIPE || err == syscall.ECONNRESET:
+		return fmt.Errorf("%s: %w", c.addr, errClosed)
 	case err != nil:
 		return fmt.Errorf("cannot write to %s: %w; look into its log", c.addr, err)
 	case n < len(c.out):

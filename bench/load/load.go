@@ -23,6 +23,9 @@ type Plan struct {
 	// wait for them and then go together, as routelimit's worker does. Otherwise a request takes the connection that has
 	// been free for longest.
 	Gather bool
+	// Resend sends what is on its way again where the server closes the connection before any byte of an answer, as HTTP
+	// clients do for GET. Otherwise that ends the load with an error.
+	Resend bool
 	Length time.Duration
 	Seed   uint64 // of the moments at a fixed rate
 	Speak  Protocol
@@ -51,7 +54,8 @@ type Result struct {
 	// it had waited by then: the server could not keep up.
 	Waiting  []Answer
 	Messages int           // in which the requests were sent; as many as them, unless they were gathered
-	Reopens  int           // connections that the server closed after an answer
+	Reopens  int           // connections that the server closed after an answer, or while they were idle
+	Resent   int           // messages that were sent again
 	CPU      time.Duration // of the thread that made the load
 	Late     Times         // by how much requests were sent later than they could have been: the generator's own fault
 }

@@ -166,7 +166,19 @@ func (r *runner) flush(c *conn, now time.Duration) error {
 func (r *runner) send(c *conn, now time.Duration, due ...time.Duration) error {
 	r.busy++
 	r.result.Messages++
-	return c.send(r.plan.Speak, now, due...)
+	return r.again(c, c.send(r.plan.Speak, now, due...))
+}
+
+// again sends once more what was cut off, if that is wanted. Any other error stays.
+func (r *runner) again(c *conn, err error) error {
+	if !r.plan.Resend || !errors.Is(err, errClosed) || len(c.in) > 0 {
+		return err
+	}
+	r.result.Resent++
+	if err := r.reopen(c); err != nil {
+		return err
+	}
+	return c.write()
 }
 
 // take reads what has come on a connection.
@@ -176,7 +188,7 @@ func (r *runner) take(c *conn, now time.Duration) error {
 		if errors.Is(err, errClosed) && !c.busy() {
 			return r.reopen(c)
 		}
-		return err
+		return r.again(c, err)
 	}
 	if !whole {
 		return nil

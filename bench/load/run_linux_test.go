@@ -174,3 +174,23 @@ func TestGatheredRequestsGoTogetherOnceAnswersHaveCome(t *testing.T) {
 		t.Errorf("%d messages for %d requests, of which 20 came while one was on its way", r.Messages, len(r.Answers))
 	}
 }
+
+// TestWhatIsCutOffIsSentAgainIfWanted has a server that closes every tenth connection instead of answering.
+func TestWhatIsCutOffIsSentAgainIfWanted(t *testing.T) {
+	var asked, cut atomic.Int64
+	addr := serve(t, func(http.ResponseWriter, *http.Request) {
+		if asked.Add(1)%10 == 0 {
+			cut.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	})
+	p := plan(addr)
+	p.Rate, p.Resend = 500, true
+	r, err := Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := cut.Load(); int64(r.Resent) != n || n == 0 || int64(len(r.Answers)) != asked.Load()-n {
+		t.Errorf("%d sent again and %d answers, of %d that came, %d of them cut off", r.Resent, len(r.Answers), asked.Load(), n)
+	}
+}

@@ -63,11 +63,11 @@ func (r report) memoryRows() [][]string {
 }
 
 func (r report) updateRows() [][]string {
-	rows := [][]string{{"updates under load, ms", "updates", "requests", "failed", "without: p50", "p99", "longest", "with: p50", "p99", "longest"}}
+	rows := [][]string{{"updates under load, ms", "updates", "requests", "failed", "sent again", "without: p50", "p99", "longest", "with: p50", "p99", "longest"}}
 	text := func(f float64) string { return fmt.Sprintf("%.1f", f) }
 	for _, one := range r.Updates {
 		rows = append(rows, []string{
-			one.Subject, fmt.Sprint(one.Updates), fmt.Sprint(one.Requests), "0",
+			one.Subject, fmt.Sprint(one.Updates), fmt.Sprint(one.Requests), "0", fmt.Sprint(one.Resent),
 			text(one.Quiet.P50), text(one.Quiet.P99), text(one.Quiet.Max), text(one.Updated.P50), text(one.Updated.P99), text(one.Updated.Max),
 		})
 	}

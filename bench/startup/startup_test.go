@@ -82,7 +82,7 @@ func TestReportShowsWhatWasFound(t *testing.T) {
 		Starts: []startReport{{"routelimit", figure.SpreadOf([]float64{1000, 3000}), figure.SpreadOf([]float64{1010, 3020}),
 			figure.SpreadOf([]float64{4000, 5000}), figure.SpreadOf([]float64{5.5, 6.5})}},
 		Memory:  []memoryReport{{"routelimit", map[int]int64{1: 100e6, 4: 160e6}, 20e6}},
-		Updates: []updateReport{{"routelimit", 3, 8000, latencies{0.5, 2, 10}, latencies{0.6, 3, 25}}},
+		Updates: []updateReport{{"routelimit", 3, 8000, 2, latencies{0.5, 2, 10}, latencies{0.6, 3, 25}}},
 	}
 	_, tables, _ := strings.Cut(r.text(), "module    ")
 	want := `4.50 MB, 1.29 MB gzipped
@@ -93,8 +93,8 @@ routelimit                                     2000 (1000 … 3000)  2015 (1010 
 Envoy's memory, MB  1 worker  4 workers  each further worker
 routelimit               100        160                 20.0
 
-updates under load, ms  updates  requests  failed  without: p50  p99  longest  with: p50  p99  longest
-routelimit                    3      8000       0           0.5  2.0     10.0        0.6  3.0     25.0
+updates under load, ms  updates  requests  failed  sent again  without: p50  p99  longest  with: p50  p99  longest
+routelimit                    3      8000       0           2           0.5  2.0     10.0        0.6  3.0     25.0
 `
 	if diff := cmp.Diff(want, tables); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)

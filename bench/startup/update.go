@@ -19,9 +19,11 @@ type updateReport struct {
 	Subject string `json:"subject"`
 	Updates int    `json:"updates"` // that Envoy took over
 	// Requests were all answered as they should be; a failed one ends the measurement.
-	Requests int       `json:"requests"`
-	Quiet    latencies `json:"without_updates_ms"`
-	Updated  latencies `json:"with_updates_ms"`
+	Requests int `json:"requests"`
+	// Resent are those on whose connection Envoy hung up before it answered.
+	Resent  int       `json:"sent_again"`
+	Quiet   latencies `json:"without_updates_ms"`
+	Updated latencies `json:"with_updates_ms"`
 }
 
 type latencies struct {
@@ -92,6 +94,7 @@ func (b *bench) updates(ctx context.Context, s subject) (updateReport, error) {
 		return r, fmt.Errorf("envoy took no update over; give -seconds more than %v", updateEach)
 	}
 	r.Requests = len(quiet.Answers) + len(updated.Answers)
+	r.Resent = quiet.Resent + updated.Resent
 	r.Quiet, r.Updated = latenciesOf(quiet), latenciesOf(updated)
 	return r, nil
 }
