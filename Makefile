@@ -81,6 +81,17 @@ bench: build
 bench-quick: build
 	$(GO) run ./bench -rounds 2 -seconds 1 -warmup 1 -connections 1,8,64 -rates "" -identities hot $(ARGS)
 
+## scaling: measure the cost as routes, identities, Envoys and the like grow, in ten minutes, with a plot of each in build/scaling
+.PHONY: scaling
+scaling: build
+	mkdir -p build/scaling
+	$(GO) run ./bench/scaling -json build/scaling.json -svg build/scaling $(ARGS)
+
+## startup: measure the start, the memory of workers and updates of the policy under load, in four minutes
+.PHONY: startup
+startup: build
+	$(GO) run ./bench/startup -json build/startup.json $(ARGS)
+
 ## profile: count anew which calls a request makes, for the compiler to inline
 .PHONY: profile
 profile: $(OVERLAY)

@@ -16,7 +16,7 @@ const (
 	fleetName    = "fleet"
 	fleetWorkers = 2                     // of each Envoy
 	fleetCallers = 1_000_000             // of the whole fleet
-	deadline     = 50 * time.Millisecond // the policy's redis.timeout, unless set
+	deadline     = 25 * time.Millisecond // redis_proxy's op_timeout in envoy.yaml
 )
 
 var (
