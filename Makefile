@@ -87,7 +87,7 @@ scaling: build
 	mkdir -p build/scaling
 	$(GO) run ./bench/scaling -json build/scaling.json -svg build/scaling $(ARGS)
 
-## startup: measure the start, the memory of workers and updates of the policy under load, in four minutes
+## startup: measure the start, the memory of workers and updates of the policy under load, in three minutes
 .PHONY: startup
 startup: build
 	$(GO) run ./bench/startup -json build/startup.json $(ARGS)
