@@ -102,6 +102,9 @@ func (r *rig) measureCell(ctx context.Context, c *column, l loading, seconds, ro
 		return cell{}, err
 	}
 	requests := len(result.Answers)
+	if requests == 0 {
+		return cell{}, fmt.Errorf("%s, %s: nothing was answered in %d s; quiet the machine", c.title, l, seconds)
+	}
 	decided := after.calls.Decisions - before.calls.Decisions
 	err = errors.Join(
 		judgeResponses(before.responses, after.responses, c.answers(), int64(requests)),

@@ -99,6 +99,9 @@ func measureFleetPoint(ctx context.Context, s settings, redis *servers.Redis, en
 			return f, err
 		}
 		calls := after.calls.Less(before.calls)
+		if calls.Decisions == 0 {
+			return f, fmt.Errorf("redis decided nothing in %d s; quiet the machine", s.Seconds)
+		}
 		decisions, cpu := float64(calls.Decisions), after.redis-before.redis
 		times := r.Times().Quantiles(0.5, 0.99)
 		f.Late = f.Late || len(r.Waiting) > 0 || times[1] > deadline

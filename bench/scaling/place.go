@@ -122,6 +122,9 @@ func (p *place) measure(ctx context.Context, seconds int, seed uint64) (sample, 
 	if err := p.judge(len(r.Answers), calls.Decisions); err != nil {
 		return sample{}, err
 	}
+	if calls.Decisions == 0 || calls.Reads == 0 {
+		return sample{}, fmt.Errorf("redis shows %d decisions and %d reads; take Redis 6 or newer, and quiet the machine", calls.Decisions, calls.Reads)
+	}
 	decisions := float64(calls.Decisions)
 	times := r.Times().Quantiles(0.5, 0.99)
 	return sample{

@@ -34,7 +34,7 @@ func TestParseSettings(t *testing.T) {
 	if all, err := parseSettings(nil, io.Discard); err != nil || len(all.Axes) != len(axes())+1 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	for _, args := range [][]string{{"-axes", "routs"}, {"-rounds", "0"}, {"-seconds", "0"}, {"more"}, {"-svg", folder + "/missing"},
+	for _, args := range [][]string{{"-axes", "routs"}, {"-axes", ""}, {"-rounds", "0"}, {"-seconds", "0"}, {"more"}, {"-svg", folder + "/missing"},
 		{"-json", filepath.Join(folder, "missing", "f")}} {
 		if got, err := parseSettings(args, io.Discard); err == nil {
 			t.Errorf("%v: no error, but %+v", args, got)

@@ -49,6 +49,9 @@ func parseSettings(args []string, usage io.Writer) (settings, error) {
 	if s.Axes, err = figure.Names("axes", *list, names...); err != nil {
 		return settings{}, err
 	}
+	if len(s.Axes) == 0 {
+		return settings{}, fmt.Errorf("-axes is empty; choose from %s", strings.Join(names, ","))
+	}
 	if s.SVG != "" {
 		if info, err := os.Stat(s.SVG); err != nil || !info.IsDir() {
 			return settings{}, fmt.Errorf("-svg %s is no folder; make it", s.SVG)

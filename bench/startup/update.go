@@ -74,11 +74,15 @@ func (b *bench) updates(ctx context.Context, s subject) (updateReport, error) {
 	if err != nil {
 		return r, err
 	}
+	versions, err := b.versions(s, folder)
+	if err != nil {
+		return r, err
+	}
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	published := make(chan error, 1)
 	go func() {
-		published <- b.publishEach(loading, s, folder)
+		published <- publishEach(loading, folder, versions)
 	}()
 	updated, err := b.load(ctx, s, addr, connections, float64(b.settings.Rate), length)
 	stop()
@@ -128,15 +132,23 @@ func (b *bench) configure(s subject, folder string, version int) ([]byte, map[st
 	return stand.TakeListener(config, folder)
 }
 
-// publishEach publishes another version every other second, until ctx ends.
-func (b *bench) publishEach(ctx context.Context, s subject, folder string) error {
+// versions are made before the load, which is not to be disturbed.
+func (b *bench) versions(s subject, folder string) (list []map[string]any, err error) {
+	for n := range b.settings.Seconds * int(time.Second) / int(updateEach) {
+		_, listener, err := b.configure(s, folder, n+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, listener)
+	}
+	return list, nil
+}
+
+// publishEach publishes a version every other second, until ctx ends.
+func publishEach(ctx context.Context, folder string, versions []map[string]any) error {
 	tick := time.NewTicker(updateEach)
 	defer tick.Stop()
-	for n := 1; ; n++ {
-		_, listener, err := b.configure(s, folder, n)
-		if err != nil {
-			return err
-		}
+	for _, listener := range versions {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -146,6 +158,7 @@ func (b *bench) publishEach(ctx context.Context, s subject, folder string) error
 			return err
 		}
 	}
+	return nil
 }
 
 // applied is how many configurations of listeners Envoy took over. One that it refused is an error.
