@@ -127,26 +127,31 @@ func TestRunRefusesPlansThatAreNone(t *testing.T) {
 }
 
 func TestWhatFindsNoConnectionCountsWithTheTimeItWaited(t *testing.T) {
-	p := plan(serve(t, func(http.ResponseWriter, *http.Request) {}))
-	p.Rate, p.Length = 1000, 100*time.Millisecond
-	r, err := newRunner(p)
-	if err != nil {
-		t.Fatal(err)
+	addr := serve(t, func(http.ResponseWriter, *http.Request) {})
+	counts := map[int]int{}
+	for _, queued := range []int{0, 3} {
+		p := plan(addr)
+		p.Rate, p.Length = 1000, 100*time.Millisecond
+		r, err := newRunner(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		r.free = nil // all connections wait for an answer
+		r.conns[0].queue = make([]time.Duration, queued)
+		end := p.Length + patience
+		if r.giveUp(end - 1); r.over() {
+			t.Error("gave up before its time")
+		}
+		r.giveUp(end)
+		times := r.result.Times()
+		counts[queued] = len(times)
+		if got := times.Quantiles(0.001, 1); !r.done() || got[1] != end || got[0] < patience {
+			t.Errorf("waited from %v to %v, want %v to %v; done: %v", got[0], got[1], patience, end, r.done())
+		}
 	}
-	defer r.close()
-	r.free = nil // all connections wait for an answer
-	r.conns[0].queue = []time.Duration{0}
-	end := p.Length + patience
-	if r.giveUp(end - 1); r.over() {
-		t.Error("gave up before its time")
-	}
-	r.giveUp(end)
-	times := r.result.Times()
-	if !r.done() || len(times) < 60 || len(times) > 140 {
-		t.Errorf("%d times of about 100 requests, done: %v", len(times), r.done())
-	}
-	if got := times.Quantiles(0.001, 1); got[1] != end || got[0] < patience {
-		t.Errorf("waited from %v to %v, want %v to %v", got[0], got[1], patience, end)
+	if n := counts[0]; n < 60 || n > 140 || counts[3] != n+3 {
+		t.Errorf("%d times of about 100 requests, and %d with 3 that were dealt to a connection", n, counts[3])
 	}
 }
 
