@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"routelimit/bench/figure"
 	"routelimit/bench/stand"
 )
 
@@ -40,8 +41,8 @@ func (c cell) serverCPU() float64 { return c.EnvoyCPU + c.RedisCPU + c.ServiceCP
 // measure takes all cells. Within a round the columns take turns under each load, and who comes first changes every time:
 // whatever else the machine does meets all of them alike.
 func measure(ctx context.Context, s settings, r *rig, progress io.Writer) ([]cell, error) {
-	fmt.Fprintf(progress, "%d columns under %d loads, %d rounds of %d s: about %v\n",
-		len(r.columns), len(s.Loads), s.Rounds, s.Seconds, s.duration().Round(time.Second))
+	fmt.Fprintf(progress, "%s under %s, %s of %d s: about %v\n", figure.Plural(len(r.columns), "column"), figure.Plural(len(s.Loads), "load"),
+		figure.Plural(s.Rounds, "round"), s.Seconds, s.duration().Round(time.Second))
 	for _, c := range r.columns {
 		fmt.Fprintf(progress, "warming up: %s\n", c.title)
 		busiest := s.Loads[0]
