@@ -44,6 +44,8 @@ func TestJudgeDecisionsFindsRequestsThatWereNotCountedOnce(t *testing.T) {
 		{"nothing to ask, but asked", never, 1000, 8, 1, false},
 		{"now and then", seldom, 1000, 0, 3, true},
 		{"not once", seldom, 1000, 0, 0, true},
+		{"leases for callers that come once", leased, 1000, 0, 2000, true},
+		{"oftener than that", leased, 1000, 0, 2001, false},
 		{"oftener than there were requests", seldom, 1000, 0, 1001, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

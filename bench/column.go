@@ -24,6 +24,7 @@ const (
 	never  asking = iota // not once
 	always               // once for each request
 	seldom               // now and then
+	leased               // now and then, and to give back what was left: for a caller that comes once, twice
 )
 
 // column is one way to limit, or none, with an Envoy of its own. To add one, add it to allColumns.
@@ -66,7 +67,7 @@ func allColumns() []*column {
 		{key: "direct", title: "routelimit, direct", about: "straight to one Redis",
 			limits: true, asks: always, policy: askingPolicy, configure: configureDirect},
 		{key: keyLease, title: "routelimit, leased", about: "through redis_proxy, with \"lease\": \"auto\"",
-			limits: true, asks: seldom, policy: leasePolicy, configure: configureProxied(leasePolicy)},
+			limits: true, asks: leased, policy: leasePolicy, configure: configureProxied(leasePolicy)},
 		{key: keyDeny, title: "routelimit, refusing", about: "from the deny cache: the upstream is not asked either",
 			limits: true, asks: seldom, status: http.StatusTooManyRequests, hot: true, policy: denyPolicy, configure: configureProxied(denyPolicy)},
 		{key: "ratelimit", title: "envoyproxy/ratelimit", about: "each request's commands at once",

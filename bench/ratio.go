@@ -27,6 +27,9 @@ const (
 	throughput  = "requests/s"
 )
 
+// spares says that a column does not ask Redis about each request.
+func (c *column) spares() bool { return c.asks == seldom || c.asks == leased }
+
 // goal is what a column is to reach in a closed loop of one caller: an upper bound of what is added, a lower one of
 // throughput.
 type goal struct{ name, column, against string }
@@ -90,7 +93,7 @@ func ratios(cells []cell, loads []loading, columns []string) (list []ratio) {
 		for _, l := range loads {
 			for _, key := range columns {
 				// What does not ask each time is compared with a module that decides nothing, too.
-				if key != keyNone && !l.open() && (against == keyNone || find(key).asks == seldom) {
+				if key != keyNone && !l.open() && (against == keyNone || find(key).spares()) {
 					add(throughput, key, against, l, compare(cells, l, []string{key, against}, throughputRatio))
 				}
 			}
