@@ -58,9 +58,9 @@ func shapeOf(t *testing.T, c *bootstrap.Config, policy func(bool) string) shape 
 
 func TestColumnsHaveWhatTheyNeedAndNoMore(t *testing.T) {
 	const router = "envoy.filters.http.router"
-	proxied := shape{[]string{"public", "routelimit_gateway", "routelimit_redis"}, []string{"upstream", "routelimit", "routelimit_redis", "redis"},
+	proxied := shape{[]string{"public", "routelimit_redis"}, []string{"upstream", "routelimit", "redis"},
 		[]string{"routelimit", router}, 1}
-	direct := shape{[]string{"public", "routelimit_gateway"}, []string{"upstream", "routelimit", "routelimit_redis"}, []string{"routelimit", router}, 1}
+	direct := shape{[]string{"public"}, []string{"upstream", "routelimit"}, []string{"routelimit", router}, 1}
 	without := func(filters, clusters []string) shape {
 		return shape{[]string{"public"}, slices.Concat([]string{"upstream"}, clusters), append(filters, router), 0}
 	}
