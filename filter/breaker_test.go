@@ -102,6 +102,25 @@ func TestG27_WithoutAWayToRedisTheBreakerOpens(t *testing.T) {
 	r.want("passed", r.get("/closed"))
 }
 
+// What a dashboard shows, opened less closed, must not stay above 0 when the
+// configuration that does not ask is replaced.
+func TestABreakerEndsWithItsConfiguration(t *testing.T) {
+	r := onScript(t, allow, openAndClosed)
+	r.script.Refuse = true
+	for range 10 {
+		r.send("GET", "/open", "")
+		r.clock.Advance(20 * ms)
+	}
+	r.wantCounter(1, r.breaker("opened"), "opened")
+	r.wantCounter(0, r.breaker("closed"), "closed")
+	old := r.plugin
+	r.plugin = r.configure(openAndClosed)
+	old.Close()
+	r.wantCounter(1, r.breaker("closed"), "closed")
+	r.plugin.Close() // its breaker is closed
+	r.wantCounter(1, r.breaker("closed"), "closed")
+}
+
 // An error reply is an answer, however many come: the keys of another node may be
 // well.
 func TestBreakerNeverMindsErrorReplies(t *testing.T) {

@@ -35,6 +35,7 @@ const (
 	outcomeOpen          = "open"        // passed without an answer of Redis
 	outcomeUnavailable   = "unavailable" // answered 503 for lack of one
 	outcomeExempt        = "exempt"
+	outcomeUnlimited     = "unlimited"    // nothing limits it
 	outcomeLocalPassed   = "local_passed" // by the worker's own count, for lack of an answer
 	outcomeLocalRefused  = "local_refused"
 )
@@ -45,6 +46,7 @@ type metrics struct {
 	limits   map[*policy.Limit]*limitMetrics
 	most     int // of limits and of outcomes
 	outcomes map[string]*routeMetrics
+	free     map[string]shim.Metric // requests of routes without limits
 	failures map[string]shim.Metric
 	kinds    [6]shim.Metric // of identity.Noted, by bit
 
@@ -80,6 +82,7 @@ func newMetrics() *metrics {
 	m := &metrics{
 		limits:   map[*policy.Limit]*limitMetrics{},
 		outcomes: map[string]*routeMetrics{},
+		free:     map[string]shim.Metric{},
 		failures: map[string]shim.Metric{},
 
 		rejected:    shim.DefineCounter("routelimit_rejected_configurations_total"),
@@ -186,6 +189,27 @@ func (m *metrics) route(key string) *routeMetrics {
 	}
 	m.outcomes[key] = made
 	return made
+}
+
+// undeclared stands for the route of requests that no route covers.
+const undeclared = "undeclared"
+
+// unlimited counts requests of a route without limits, or, where it is nil, of no
+// route at all.
+func (m *metrics) unlimited(r *policy.Route) shim.Metric {
+	key := undeclared
+	if r != nil {
+		key = r.Key
+	}
+	counter, ok := m.free[key]
+	if !ok {
+		if len(m.free) >= m.most {
+			clear(m.free)
+		}
+		counter = requests(key, "", outcomeUnlimited)
+		m.free[key] = counter
+	}
+	return counter
 }
 
 func (m *metrics) failure(kind string) {

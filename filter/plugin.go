@@ -114,6 +114,9 @@ func (p *plugin) OnPluginDone() bool {
 			p.leases.All(now(), p.giveBackLease)
 			p.metrics.leased(p.leases.Counts())
 		}
+		if p.link.Broken() {
+			p.metrics.breakerShut.Add(1) // opened less closed is how many do not ask
+		}
 		p.link.Stop()
 		shim.SetTickPeriod(0)
 	}

@@ -140,6 +140,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	case unreadable && p.policy.Mode == policy.Enforce && !limits(r.route):
 		return r.act(r.refuseUnreadable(), shim.Continue)
 	case r.route == nil || len(r.route.Limits) == 0:
+		p.metrics.unlimited(r.route).Add(1)
 		return shim.Continue
 	case r.route.IsExempt(caller):
 		p.metrics.route(r.route.Key).exempt.Add(1)

@@ -137,7 +137,7 @@ func (r *request) routeKey() string {
 
 // refuseUndeclared answers 404 to what no declared route covers.
 func (r *request) refuseUndeclared() outcome {
-	r.plugin.metrics.route("undeclared").refused.Add(1)
+	r.plugin.metrics.route(undeclared).refused.Add(1)
 	shim.SetFilterState(stateOutcome, "undeclared")
 	r.send(r.plugin.policy.Answer.Undeclared(r.kind), "routelimit_undeclared")
 	return answered

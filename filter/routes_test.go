@@ -85,6 +85,17 @@ func TestDefaultCoversWhatNoRouteDoes(t *testing.T) {
 		t.Error(diff)
 	}
 	r.wantCounter(1, r.requests("default", "ip", "refused"), "refused")
+	r.wantCounter(5, r.requests("GET:/a", "", "unlimited"), "unlimited")
+}
+
+func TestWhatNoRouteCoversIsCounted(t *testing.T) {
+	r := onRedis(t, `{"routes": {"GET /a": {"identity": "ip", "limit": 2, "window": "1m"}}, "default": null}`)
+	r.want("passed", r.get("/a"))
+	for range 3 {
+		r.want("passed", r.get("/new"))
+	}
+	r.wantCounter(3, r.requests("undeclared", "", "unlimited"), "unlimited")
+	r.wantCounter(0, r.requests("GET:/a", "", "unlimited"), "of a route that has a limit")
 }
 
 func TestDefaultPerEnvoyRoute(t *testing.T) {

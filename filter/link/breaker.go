@@ -33,6 +33,9 @@ func (b *breaker) answer(now time.Duration) (closes bool) {
 	return closes
 }
 
+// Broken reports whether the breaker is open.
+func (l *Link) Broken() bool { return l.breaker.open }
+
 // failed says that the link has failed: the way to Redis, not one command.
 func (l *Link) failed() {
 	if l.breaker.failure(l.BreakAfter) && l.Broke != nil {
