@@ -73,6 +73,27 @@ $(PROGRAM): $(SOURCES) $(HELD)
 $(OVERLAY): shim/overlay/main.go go.mod
 	$(GO) run ./shim/overlay -out $(@D)
 
+# What a release or an image is called: the tag, or the commit and how far from a tag it is.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+
+## image: the module as OCI images, into build/image; PUSH=registry.example/routelimit:1.0 sends them there
+.PHONY: image
+image: wasm
+	$(GO) run -C deploy/tools ./cmd/image -version '$(VERSION)' -push '$(PUSH)'
+
+## release: all files of a release, into build/release
+.PHONY: release
+release: wasm
+	$(GO) run -C deploy/tools ./cmd/release -version '$(VERSION)'
+
+## release-twice: build the committed state in two folders, and compare the releases byte by byte
+.PHONY: release-twice
+release-twice:
+	rm -rf build/twice
+	for i in one two; do git clone -q . build/twice/$$i && $(MAKE) -C build/twice/$$i release VERSION='$(VERSION)' || exit 1; done
+	diff -r build/twice/one/build/release build/twice/two/build/release && echo the same twice
+	rm -rf build/twice
+
 ## bench: measure side by side, in a quarter of an hour; RATELIMIT_BIN=path adds envoyproxy/ratelimit, ARGS= sets flags
 .PHONY: bench
 bench: build
@@ -112,4 +133,4 @@ clean:
 ## help: this list
 .PHONY: help
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'

@@ -74,4 +74,9 @@ func TestVersionLineTellsReleasesFromCommits(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	released = "v2.0.0"
+	t.Cleanup(func() { released = "" })
+	if got := versionLine(&debug.BuildInfo{GoVersion: "go1.26", Settings: commit}); got != "routelimit v2.0.0 (go1.26)" {
+		t.Errorf("a release: %q", got)
+	}
 }

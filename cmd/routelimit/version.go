@@ -20,13 +20,19 @@ func versionCommand() *cobra.Command {
 	}
 }
 
+// released is the version of a release, which the linker writes here: make release.
+var released string
+
 // versionLine is "routelimit v1.2.3 (go1.26.8)", or with the commit where no version was given.
 func versionLine(info *debug.BuildInfo) string {
 	if info == nil {
 		return "routelimit, of unknown version"
 	}
 	version := info.Main.Version
-	if version == "" || version == "(devel)" {
+	switch {
+	case released != "":
+		version = released
+	case version == "" || version == "(devel)":
 		version = "devel"
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
