@@ -11,9 +11,10 @@ import (
 // demoPassword is the one that the demo upstream's login takes, for every username.
 const demoPassword = "correct"
 
-// startDemo runs an upstream that answers as an API might: a login that refuses wrong passwords, orders that are created.
-func startDemo() (*servers.Upstream, error) {
-	return servers.StartUpstream(servers.UpstreamOptions{Status: demoStatus})
+// startDemo runs an upstream that answers as an API might: a login that refuses wrong passwords, orders that are created. An
+// empty address is a free port on loopback.
+func startDemo(addr string) (*servers.Upstream, error) {
+	return servers.StartUpstream(servers.UpstreamOptions{Addr: addr, Status: demoStatus})
 }
 
 func demoStatus(s *servers.Seen) int {

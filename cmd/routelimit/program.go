@@ -34,7 +34,10 @@ func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), hashCommand(), peekCommand(), resetCommand(), topCommand(), bridgeCommand(), schemaCommand(), versionCommand())
+	root.AddCommand(
+		runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), hashCommand(),
+		peekCommand(), resetCommand(), topCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
+	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
 	root.SetIn(stdin)

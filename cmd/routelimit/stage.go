@@ -148,7 +148,7 @@ func (s *stage) startUpstream(context.Context) (err error) {
 	if s.flags.upstream != "" {
 		return s.config.SetUpstream(s.flags.upstream)
 	}
-	if s.upstream, err = startDemo(); err != nil {
+	if s.upstream, err = startDemo(""); err != nil {
 		return err
 	}
 	return s.config.SetUpstream(s.upstream.Addr())

@@ -32,7 +32,7 @@ func billOfMaterials(version string, program, wasm []module) ([]byte, error) {
 		{Ref: moduleFile, Dependencies: refs(wasm)},
 	}
 	var out bytes.Buffer
-	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
+	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err
 }
 

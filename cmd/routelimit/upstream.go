@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func upstreamCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "upstream",
+		Short: "Serve the demo upstream alone",
+		Long: `Serve the upstream that run starts, for demos in containers, until Ctrl-C: POST /login takes the password "` + demoPassword + `" alone
+and answers 401 to others, POST /orders answers 201, anything else 200, and each answer tells what arrived:
+
+  routelimit upstream --listen 127.0.0.1:8080`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			u, err := startDemo(listen)
+			if err != nil {
+				return &failure{exitFindings, err}
+			}
+			defer u.Stop()
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "the demo upstream serves", u.URL()); err != nil {
+				return err
+			}
+			<-cmd.Context().Done()
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port to listen on")
+	return cmd
+}
