@@ -152,3 +152,34 @@ func pinned(image string) bool {
 	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return found && strings.Contains(tag, ".")
 }
+
+// TestGrafanaFindsItsDashboardAndPrometheus compares what it is told with where the containers have it.
+func TestGrafanaFindsItsDashboardAndPrometheus(t *testing.T) {
+	services := all(t)
+	var dashboards struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	var sources struct {
+		Datasources []struct{ URL, Type string }
+	}
+	for file, into := range map[string]any{"dashboards/routelimit.yml": &dashboards, "datasources/prometheus.yml": &sources} {
+		text, err := os.ReadFile(filepath.Join(root, "deploy/grafana/provisioning", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mounted := false
+	for _, v := range services["grafana"].Volumes {
+		mounted = mounted || v.Target == dashboards.Providers[0].Options.Path+"/routelimit.json"
+	}
+	if !mounted {
+		t.Errorf("no volume of grafana brings the dashboard to %v", dashboards)
+	}
+	// Prometheus is in the pod's network, on its usual port.
+	if s := sources.Datasources[0]; s.URL != "http://pod:9090" || s.Type != "prometheus" || services["prometheus"].NetworkMode != "service:pod" {
+		t.Errorf("the data source is %+v", s)
+	}
+}
