@@ -39,7 +39,7 @@ var rows = []row{
 			aSecond, true, 0.001, []query{{orZero(`sum(rate(` + requests("unavailable") + `))`), ""}}},
 		{"Passed without being asked about", "Requests of routes that fail open, while Redis did not decide: their limits are not held. Anything above 0: look at the failures by kind below.",
 			aSecond, true, 0.001, []query{{orZero(`sum(rate(` + requests("open") + `))`), ""}}},
-		{"Workers that do not ask Redis", "Breakers that are open. A worker that gave up asking tries one request now and then, and asks again once Redis answers. Stays above 0: look at Redis, and at the gateway listener. A crash of the module while one was open leaves it one too high until Envoy restarts.",
+		{"Workers that do not ask Redis", "Breakers that are open. A worker that gave up asking tries one request now and then, and asks again once Redis answers. Stays above 0: look at Redis, and at Envoy's cluster routelimit. A crash of the module while one was open leaves it one too high until Envoy restarts.",
 			number, true, 1, []query{{`sum(` + metric(`routelimit_breaker_total`, `outcome="opened"`) + `) - sum(` + metric(`routelimit_breaker_total`, `outcome="closed"`) + `)`, ""}}},
 		{"Decision, 99th percentile", "From the question to Redis to the decision: what a request waits. Above 20 ms it comes close to op_timeout of redis_proxy (25 ms as shipped): look at Redis' latency and at the CPU of both.",
 			microseconds, true, 20000, []query{{quantile("0.99", "routelimit_decision_us_bucket"), ""}}},

@@ -98,9 +98,7 @@ func (s *stage) addLink(c *bootstrap.Config, name, addr string) {
 	link, err := c.AddLink(name)
 	s.check(err)
 	s.check(c.SetEndpoints(link.Store, addr))
-	gateway, err := c.Listener(name + "_routelimit_gateway")
-	s.check(err)
-	firstRoute(gateway)["route"].(tree)["cluster"] = link.Store
+	s.check(c.LeadDirectly(link.Cluster, link.Store))
 }
 
 type tree = map[string]any
