@@ -101,7 +101,7 @@ var rows = []row{
 				{`sum(increase(` + metric(`routelimit_state_restarted_total`) + `[$__rate_interval]))`, "counts restarted"},
 				{`sum(increase(` + metric(`routelimit_panics_total`) + `[$__rate_interval]))`, "panics"},
 				{`sum(increase(` + metric(`envoy_wasm_routelimit_vm_reload_success`) + `[$__rate_interval]))`, "crashes"},
-				{`sum(increase(` + metric(`envoy_wasm_routelimit_gateway_vm_reload_success`) + `[$__rate_interval]))`, "crashes of the gateway"}}},
+				{`sum(increase({__name__=~"envoy_(cluster_)?wasm_routelimit_gateway_vm_reload_success", instance=~"$instance"}[$__rate_interval]))`, "crashes of the gateway"}}},
 	}},
 }
 
