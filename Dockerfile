@@ -27,4 +27,4 @@ COPY --from=build /src/build/routelimit.wasm build/routelimit.wasm
 COPY envoy.yaml deploy/compose/envoy-cluster.yaml ./
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/envoy"]
-CMD ["-c", "envoy.yaml", "--log-level", "info"]
+CMD ["-c", "envoy.yaml", "--log-level", "info", "--disable-hot-restart"]
