@@ -35,8 +35,8 @@ func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), hashCommand(),
-		peekCommand(), resetCommand(), topCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
+		runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), importCommand(),
+		hashCommand(), peekCommand(), resetCommand(), topCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
