@@ -78,7 +78,12 @@ func keysNow(t testing.TB) []string {
 // in these tests are multiples whose counts matter: what a test counts until then stands in one window.
 func steadyWindow(t *testing.T, r *servers.Redis) {
 	t.Helper()
-	const window, need = 5 * time.Minute, 20 * time.Second
+	waitForWindow(t, r, 5*time.Minute, 20*time.Second)
+}
+
+// waitForWindow returns when there is that much left of a window.
+func waitForWindow(t *testing.T, r *servers.Redis, window, need time.Duration) {
+	t.Helper()
 	eventually(t, "a window with some time left", func() error {
 		now, err := r.Client().Time(t.Context()).Result()
 		if err != nil {

@@ -46,22 +46,28 @@ func (e *envoy) checkClaims(p *plugin) {
 // claimPayloads are the keys under which limits expect verified tokens.
 func claimPayloads(p *plugin) []string {
 	var keys []string
-	add := func(s identity.Source) {
+	for _, s := range sourcesOf(p) {
 		rest, ok := strings.CutPrefix(s.String(), "metadata:"+jwtNamespace+"/")
 		key, _, _ := strings.Cut(rest, "/")
 		if ok && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
+	return keys
+}
+
+// sourcesOf are those of all identities and plans.
+func sourcesOf(p *plugin) []identity.Source {
+	var all []identity.Source
 	for _, r := range allRoutes(p) {
 		for _, component := range r.Components() {
-			add(component.Source)
+			all = append(all, component.Source)
 		}
 		for _, l := range r.Limits {
 			if l.Plans != nil {
-				add(l.Plans.By)
+				all = append(all, l.Plans.By)
 			}
 		}
 	}
-	return keys
+	return all
 }

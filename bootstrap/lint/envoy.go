@@ -99,8 +99,12 @@ func (e *envoy) findPlugins() {
 
 // upstreamFilters are the HTTP filters of a cluster.
 func upstreamFilters(cluster *yamltree.Node) []*yamltree.Node {
-	const options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-	return cluster.At("typed_extension_protocol_options", options, "http_filters").Items()
+	return httpOptions(cluster).At("http_filters").Items()
+}
+
+// httpOptions are how a cluster speaks HTTP.
+func httpOptions(cluster *yamltree.Node) *yamltree.Node {
+	return cluster.At("typed_extension_protocol_options", "envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
 }
 
 // limiting are the plugins that hold a policy, gateways those that hold none.
@@ -135,12 +139,14 @@ func (e *envoy) check() {
 			e.checkClient(p)
 			e.checkBody(p)
 			e.checkClaims(p)
+			e.checkMetadata(p)
 			e.checkDeclared(p)
 		}
 	}
 	for _, g := range e.gateways() {
 		e.checkFailurePolicy(g)
 		e.checkGateway(g)
+		e.checkDuration(g)
 	}
 	e.checkStatsTags()
 }

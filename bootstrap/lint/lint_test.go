@@ -96,6 +96,18 @@ func listeningGateway(manager, route string) string {
 `
 }
 
+// lasting is one whose stream may last so long by its manager and by its route.
+func lasting(manager, route string) string {
+	gateway := listeningGateway("", "")
+	if manager != "" {
+		gateway = strings.Replace(gateway, "stream_idle_timeout: 0s", "stream_idle_timeout: 0s\n          common_http_protocol_options: {max_stream_duration: "+manager+"}", 1)
+	}
+	if route != "" {
+		gateway = strings.Replace(gateway, "{cluster: redis}", "{cluster: redis, max_stream_duration: {max_stream_duration: "+route+"}}", 1)
+	}
+	return gateway
+}
+
 // Each case is the shipped configuration with one thing written otherwise.
 func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 	const (
@@ -226,6 +238,13 @@ func TestEachFaultIsFoundWhereItIs(t *testing.T) {
 		"a listener's gateway of an idle route":   {[]string{endOfRedis, endOfRedis + listeningGateway("0s", "60s")}, []string{"error gateway-idle: 60s}}]}]}"}},
 		"a listener's gateway that says nothing": {[]string{endOfRedis, endOfRedis + strings.Replace(listeningGateway("", ""), "stream_idle_timeout: 0s", "codec_type: HTTP2", 1)},
 			[]string{`error gateway-idle: "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`}},
+		"a listener's gateway of a minute":             {[]string{endOfRedis, endOfRedis + lasting("60s", "")}, []string{"error gateway-duration: 60s}"}},
+		"a listener's gateway of a route's minute":     {[]string{endOfRedis, endOfRedis + lasting("", "61s")}, []string{"error gateway-duration: 61s}}}]}]}"}},
+		"a listener's gateway that lasts by its route": {[]string{endOfRedis, endOfRedis + lasting("60s", "0s")}, []string{}},
+		"a gateway of a minute": {[]string{"        http_filters:\n        - name: routelimit_gateway", "        common_http_protocol_options: {max_stream_duration: 60s}\n        http_filters:\n        - name: routelimit_gateway"},
+			[]string{"error gateway-duration: 60s}"}},
+		"metadata that comes too late": {[]string{`"api_key":  { "from": "header:x-api-key", "secret": true }`, `"api_key":  { "from": "metadata:envoy.filters.http.router/key" }`},
+			[]string{"error metadata-too-late: name: envoy.filters.http.router"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, find(t, edit(t, shipped(t), c.edits...), Options{})); diff != "" {
