@@ -1,12 +1,11 @@
 package imported
 
 import (
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	envoytype "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"routelimit/policy/strictjson"
 )
@@ -228,7 +227,12 @@ func statusOf(text string) int {
 	if number, err := strconv.Atoi(text); err == nil {
 		return number
 	}
-	return int(envoytype.StatusCode_value[text])
+	for status := 400; status < 600; status++ {
+		if text != "" && strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status)) == text {
+			return status
+		}
+	}
+	return 0
 }
 
 func (c *converter) headersOf(f *filter) members {

@@ -119,7 +119,7 @@ func inShell(t *testing.T, command, scratch string) string {
 }
 
 // written are the files that a command writes.
-var written = regexp.MustCompile(`(> |--html )([\w.]+)`)
+var written = regexp.MustCompile(`(> ?|--html )([\w.]+)`)
 
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? UTC|\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b|\b\d+m\b`)
 

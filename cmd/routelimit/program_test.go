@@ -46,7 +46,8 @@ func TestHelpNamesEveryVerb(t *testing.T) {
 			t.Errorf("%v: code %d, stderr %q", args, code, err)
 		}
 		for _, verb := range []string{
-			"\n  run ", "\n  lint ", "\n  test ", "\n  peek ", "\n  reset ", "\n  top ", "\n  explain ", "\n  simulate ", "\n  diff ", "\n  hash ", "\n  schema ", "\n  upstream ", "\n  version ",
+			"\n  run ", "\n  lint ", "\n  test ", "\n  peek ", "\n  reset ", "\n  top ", "\n  explain ", "\n  simulate ", "\n  diff ",
+			"\n  import ", "\n  hash ", "\n  bridge ", "\n  schema ", "\n  upstream ", "\n  version ",
 		} {
 			if !strings.Contains(out, verb) {
 				t.Errorf("%v: help lacks %q:\n%s", args, verb, out)

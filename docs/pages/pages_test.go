@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,5 +96,41 @@ func TestThePagesPointToWhatIsThere(t *testing.T) {
 	}
 	if links < 20 {
 		t.Errorf("%d links", links)
+	}
+}
+
+var (
+	testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]+)\(`)
+)
+
+// Every claim of security.md names tests that are there.
+func TestTheTestsThatSecurityNamesAreThere(t *testing.T) {
+	text, err := os.ReadFile("../security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range testFunc.FindAllStringSubmatch(string(source), -1) {
+			there[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := testName.FindAllStringSubmatch(string(text), -1)
+	for _, found := range names {
+		if !there[found[1]] {
+			t.Errorf("there is no %s", found[1])
+		}
+	}
+	if len(names) < 40 {
+		t.Errorf("%d tests are named", len(names))
 	}
 }
