@@ -125,6 +125,11 @@ profile: $(OVERLAY)
 overshoot: build
 	$(GO) run ./bench -overshoot -seconds 3
 
+## sidebyside: an imported policy against envoyproxy/ratelimit itself, which RATELIMIT_BIN= names, on two Envoys
+.PHONY: sidebyside
+sidebyside: build
+	$(GO) run ./integration/sidebyside
+
 ## clean: remove what was built
 .PHONY: clean
 clean:

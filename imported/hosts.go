@@ -114,7 +114,7 @@ func (c *converter) readAsks(er *envoyRoute, f *filter, r routing, hostNode, n *
 			if staged && stage != f.stage {
 				continue
 			}
-			if request, ok := c.readRequest(r, limit, n); ok {
+			if request, ok := c.readRequest(r, limit, n, staged); ok {
 				er.asks = append(er.asks, &ask{f, domain, request})
 			}
 		}

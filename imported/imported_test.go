@@ -47,6 +47,11 @@ func routeOf(match, actions string) string {
 	return fmt.Sprintf("  - match: {%s}\n    route: {cluster: backend, rate_limits: [{actions: [%s]}]}\n", match, actions)
 }
 
+// perRouted is a route whose rate_limits stand in the filter's own configuration.
+func perRouted(limit string) string {
+	return "  - match: {path: /a}\n    route: {cluster: b}\n    typed_per_filter_config: {envoy.filters.http.ratelimit: {'@type': x/" + perRouteType + ", rate_limits: [" + limit + "]}}\n"
+}
+
 const ten = "rate_limit: {unit: minute, requests_per_unit: 10}"
 
 // What decides who is refused comes over as it was.
@@ -111,6 +116,14 @@ func TestWhatIsCarriedOver(t *testing.T) {
 			"- {key: other}", "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{limit: {rate_limit: {unit: HOUR, requests_per_unit: 5}}, actions: [{remote_address: {}}]}]}\n",
 			`{"* /a": {"name": "remote_address", "identity": "ip", "limit": 5, "window": "1h", "algorithm": "fixed_window"}}`,
 		},
+		"a cost where Envoy heeds one": {
+			"- {key: remote_address, " + ten + "}", perRouted("{hits_addend: {number: 3}, actions: [{remote_address: {}}]}"),
+			`{"* /a": {"name": "remote_address", "identity": "ip", "limit": 10, "cost": 3, ` + of("") + `}}`,
+		},
+		"a cost where Envoy heeds none": {
+			"- {key: remote_address, " + ten + "}", "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{hits_addend: {number: 3}, actions: [{remote_address: {}}]}]}\n",
+			`{"* /a": {"name": "remote_address", "identity": "ip", "limit": 10, ` + of("") + `}}`,
+		},
 		"what is redirected is not counted": {
 			"- key: remote_address\n  " + ten, "  - match: {path: /old}\n    redirect: {path_redirect: /}\n" + routeOf("prefix: /", "{remote_address: {}}"),
 			`{"* /old": {"limits": []}, "default": {"name": "remote_address", "identity": "ip", "limit": 10, ` + of("") + `}}`,
@@ -157,7 +170,7 @@ func TestWhatIsLost(t *testing.T) {
 		"two lengths of IPv6":       {"- {key: masked_remote_address, " + ten + "}\n" + address, routeOf("path: /a", "{masked_remote_address: {v6_prefix_mask_len: 64}}") + routeOf("path: /b", "{remote_address: {}}"), "client.ipv6_prefix is one for all limits: 64"},
 		"after the response":        {address, "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{apply_on_stream_done: true, actions: [{remote_address: {}}]}]}\n", "apply_on_stream_done"},
 		"a limit from metadata":     {address, "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{limit: {dynamic_metadata: {metadata_key: {key: x}}}, actions: [{remote_address: {}}]}]}\n", "a limit from dynamic metadata"},
-		"giving back":               {address, "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{hits_addend: {number: 1, is_negative_hits: true}, actions: [{remote_address: {}}]}]}\n", "is_negative_hits"},
+		"giving back":               {address, perRouted("{hits_addend: {number: 1, is_negative_hits: true}, actions: [{remote_address: {}}]}"), "is_negative_hits"},
 		"more than can be counted":  {"- {key: remote_address, rate_limit: {unit: year, requests_per_unit: 4294967295}}", routeOf("path: /a", "{remote_address: {}}"), "4294967295 in 365d is more than can be counted exactly here; 285616 was taken"},
 		"quotas that hold together": {"- {key: generic_key, value: a, quota_mode: true, " + ten + "}\n- {key: generic_key, value: b, quota_mode: true, " + ten + "}", "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{actions: [{generic_key: {descriptor_value: a}}]}, {actions: [{generic_key: {descriptor_value: b}}]}]}\n", "quota_mode"},
 		"a replacement for some":    {"- {key: user, rate_limit: {unit: minute, requests_per_unit: 10, replaces: [{name: usual}]}}\n- {key: remote_address, rate_limit: {unit: minute, requests_per_unit: 2, name: usual}}", "  - match: {path: /a}\n    route: {cluster: b, rate_limits: [{actions: [{remote_address: {}}]}, {actions: [{request_headers: {header_name: u, descriptor_key: user}}]}]}\n", `it replaces "usual" for some requests alone`},

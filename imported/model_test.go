@@ -170,19 +170,20 @@ func (m *model) files() (service, envoy string) {
 			if r.method != "" {
 				headers = fmt.Sprintf(", headers: [{name: ':method', string_match: {exact: %s}}]", r.method)
 			}
-			fmt.Fprintf(&b, "  - match: {%s: %s%s}\n    route:\n      cluster: x\n      rate_limits:\n", r.kind, value, headers)
+			fmt.Fprintf(&b, "  - match: {%s: %s%s}\n    route: {cluster: x}\n    typed_per_filter_config:\n      envoy.filters.http.ratelimit:\n"+
+				"        '@type': type.googleapis.com/"+perRouteType+"\n        rate_limits:\n", r.kind, value, headers)
 			for _, a := range r.asks {
-				fmt.Fprintf(&b, "      - hits_addend: {number: %d}\n        actions:\n", a.cost)
+				fmt.Fprintf(&b, "        - hits_addend: {number: %d}\n          actions:\n", a.cost)
 				for _, action := range a.actions {
 					switch action {
 					case "user":
-						b.WriteString("        - request_headers: {header_name: x-user, descriptor_key: user}\n")
+						b.WriteString("          - request_headers: {header_name: x-user, descriptor_key: user}\n")
 					case "ip":
-						b.WriteString("        - remote_address: {}\n")
+						b.WriteString("          - remote_address: {}\n")
 					case "POST":
-						b.WriteString("        - header_value_match: {descriptor_value: post, headers: [{name: ':method', string_match: {exact: POST}}]}\n")
+						b.WriteString("          - header_value_match: {descriptor_value: post, headers: [{name: ':method', string_match: {exact: POST}}]}\n")
 					default:
-						fmt.Fprintf(&b, "        - generic_key: {descriptor_value: %s}\n", action)
+						fmt.Fprintf(&b, "          - generic_key: {descriptor_value: %s}\n", action)
 					}
 				}
 			}

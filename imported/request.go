@@ -48,7 +48,9 @@ type requestReader struct {
 const mostEntries = 16
 
 // readRequest is false where a descriptor cannot be carried over; it has said why.
-func (c *converter) readRequest(r routing, limit, routeNode *yamltree.Node) (request, bool) {
+// listed tells that it stands in the rate_limits of a route or virtual host, and not
+// in the filter's own configuration.
+func (c *converter) readRequest(r routing, limit, routeNode *yamltree.Node, listed bool) (request, bool) {
 	rr := requestReader{converter: c, file: r.file, route: routeNode, request: request{Place: placeOf(r.file, limit), methods: anyMethod, cost: 1}}
 	if len(limit.At("actions").Items()) > mostEntries {
 		rr.cannot(limit, "a descriptor of more than %d actions", mostEntries)
@@ -60,7 +62,7 @@ func (c *converter) readRequest(r routing, limit, routeNode *yamltree.Node) (req
 			}
 		}
 	}
-	rr.readRest(limit)
+	rr.readRest(limit, listed)
 	return rr.request, !rr.lost && len(rr.entries) > 0
 }
 
@@ -70,7 +72,7 @@ func (r *requestReader) cannot(n *yamltree.Node, format string, args ...any) {
 	r.lose(placeOf(r.file, n), format+"; its limits are left out", args...)
 }
 
-func (r *requestReader) readRest(limit *yamltree.Node) {
+func (r *requestReader) readRest(limit *yamltree.Node, listed bool) {
 	if n := limit.At("disable_key"); n != nil {
 		r.note(placeOf(r.file, n), "disable_key %q: no limit can be switched off by runtime here; mode: off, or shadow: true, does it by configuration", n.Text())
 	}
@@ -87,7 +89,10 @@ func (r *requestReader) readRest(limit *yamltree.Node) {
 			r.cannot(n, "the override has no unit that is known")
 		}
 	}
-	if n := limit.At("hits_addend"); n != nil {
+	switch n := limit.At("hits_addend"); {
+	case n != nil && listed: // as a real Envoy does, and its documentation says
+		r.note(placeOf(r.file, n), "Envoy heeds hits_addend in typed_per_filter_config alone, so this one costs 1, there and here")
+	case n != nil:
 		r.readCost(n)
 	}
 }
