@@ -15,6 +15,9 @@ type out struct {
 	closed                 bool
 }
 
+// mostMethods bounds the methods that the routes of a virtual host name.
+const mostMethods = 40
+
 // arrange makes the policy's routes: for each virtual host, template and method
 // those limits that hold on the first of Envoy's routes that is for it.
 func (c *converter) arrange(hosts []*host) ([]out, error) {
@@ -26,7 +29,10 @@ func (c *converter) arrange(hosts []*host) ([]out, error) {
 		}
 		set, ok := closed(set)
 		if !ok {
-			return nil, fmt.Errorf("%s: the routes overlap in more than %d ways; convert virtual hosts one by one, or name paths in place of parameters", h.Place, mostTemplates)
+			return nil, fmt.Errorf("%s: the routes and what they have in common are more than %d paths; convert virtual hosts one by one, or name paths in place of parameters", h.Place, mostTemplates)
+		}
+		if n := len(h.methods()); n > mostMethods {
+			return nil, fmt.Errorf("%s: the routes name %d methods; at most %d can be told apart", h.Place, n, mostMethods)
 		}
 		for _, name := range h.names {
 			for _, t := range set {
@@ -114,6 +120,9 @@ func (c *converter) carriedBy(h *host, r *envoyRoute) out {
 
 // limitsOf are all limits of a route of Envoy's for a method.
 func (c *converter) limitsOf(r *envoyRoute, method string) out {
+	if o, ok := c.known[limitsKey{r, method}]; ok {
+		return o
+	}
 	var o out
 	for _, f := range c.filters {
 		limits := c.limitsOfFilter(r, f, method)
@@ -126,6 +135,7 @@ func (c *converter) limitsOf(r *envoyRoute, method string) out {
 		c.lose(r.Place, "%q has %d limits; a route can have %d here, the others are left out", r.label, len(o.limits), mostLimits)
 		o.limits = o.limits[:mostLimits]
 	}
+	c.known[limitsKey{r, method}] = o
 	return o
 }
 

@@ -34,8 +34,11 @@ type ask struct {
 	request request
 }
 
-// mostRoutes bounds the routes of all virtual hosts.
-const mostRoutes = 5000
+// mostRoutes bounds the routes of all virtual hosts, mostAsks their descriptors.
+const (
+	mostRoutes = 2000
+	mostAsks   = 20_000
+)
 
 func (c *converter) readHosts(r routing) ([]*host, error) {
 	var hosts []*host
@@ -56,6 +59,9 @@ func (c *converter) readHosts(r routing) ([]*host, error) {
 				return nil, fmt.Errorf("%s: there are more than %d routes; convert the virtual hosts one by one", placeOf(r.file, one), mostRoutes)
 			}
 			h.routes = append(h.routes, c.readRoute(r, n, one, i))
+			if c.asks > mostAsks {
+				return nil, fmt.Errorf("%s: the routes up to here have more than %d descriptors; convert the virtual hosts one by one", placeOf(r.file, one), mostAsks)
+			}
 		}
 		hosts = append(hosts, h)
 	}
@@ -110,6 +116,9 @@ func (c *converter) readRoute(r routing, hostNode, n *yamltree.Node, index int) 
 func (c *converter) readAsks(er *envoyRoute, f *filter, r routing, hostNode, n *yamltree.Node) {
 	add := func(list []*yamltree.Node, domain string, staged bool) {
 		for _, limit := range list {
+			if c.asks++; c.asks > mostAsks {
+				return
+			}
 			stage, _ := limit.At("stage").Number()
 			if staged && stage != f.stage {
 				continue

@@ -80,11 +80,19 @@ type converter struct {
 	sources  []named
 	findings []Finding
 	told     map[Finding]bool
+	asks     int // descriptors that were read
+	known    map[limitsKey]out
+}
+
+// limitsKey is what limits are worked out for once.
+type limitsKey struct {
+	route  *envoyRoute
+	method string
 }
 
 // Convert returns the policy, or an error that says what cannot be read.
 func Convert(in Input) (*Result, error) {
-	c := &converter{input: in, domains: map[string]*descriptor{}, told: map[Finding]bool{}}
+	c := &converter{input: in, domains: map[string]*descriptor{}, told: map[Finding]bool{}, known: map[limitsKey]out{}}
 	if err := c.readService(); err != nil {
 		return nil, err
 	}

@@ -151,6 +151,37 @@ func TestWhatIsCarriedOver(t *testing.T) {
 	}
 }
 
+// Names that would be one are told apart, also from those that a number makes.
+func TestNamesOfIdentitiesDiffer(t *testing.T) {
+	var actions []string
+	service := ""
+	for i, header := range []string{"x", "x-2", "ip", "all", "1"} {
+		service += fmt.Sprintf("- {key: k%d, "+ten+"}\n", i)
+		actions = append(actions, fmt.Sprintf("{actions: [{request_headers: {header_name: %q, descriptor_key: k%d}}]}", header, i))
+	}
+	service += "- {key: q, " + ten + "}\n"
+	actions = append(actions, "{actions: [{query_parameters: {query_parameter_name: x, descriptor_key: q}}]}")
+	r := converted(t, service, "  - match: {path: /a}\n    route: {cluster: b, rate_limits: ["+strings.Join(actions, ", ")+"]}\n")
+	var policy struct {
+		Identities map[string]struct{ From string }
+	}
+	if err := json.Unmarshal(r.Policy, &policy); err != nil || len(policy.Identities) != 6 {
+		t.Errorf("%v in\n%s", err, r.Policy)
+	}
+}
+
+// A short file of aliases is no long work.
+func TestAliasesAreBounded(t *testing.T) {
+	service := "domain: d\ndescriptors:\n- {key: k, descriptors: &l0 [{key: x}]}\n"
+	for i := 1; i < 25; i++ {
+		service += fmt.Sprintf("- {key: k%d, descriptors: &l%d [{key: p, descriptors: *l%d}, {key: q, descriptors: *l%d}]}\n", i, i, i-1, i-1)
+	}
+	_, err := Convert(Input{Service: []File{{"limits.yaml", []byte(service)}}, Envoy: []File{{"rds.yaml", []byte("virtual_hosts: []")}}})
+	if err == nil || !strings.Contains(err.Error(), "there are more than 400000 values; convert the domains one by one") {
+		t.Error(err)
+	}
+}
+
 // What has no equivalent is said, with its place, and what to do.
 func TestWhatIsLost(t *testing.T) {
 	address := "- key: remote_address\n  " + ten

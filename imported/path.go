@@ -73,8 +73,8 @@ func (r template) intersect(t template) (template, bool) {
 	return both, true
 }
 
-// mostTemplates bounds what overlapping routes can make together.
-const mostTemplates = 2000
+// mostTemplates bounds what routes make together.
+const mostTemplates = 8000
 
 // closed adds the intersections of all templates. In a set that has them, the one
 // that a policy takes for a path, static before parameter before rest, is the

@@ -52,13 +52,14 @@ var serviceFields = []string{
 const (
 	mostDepth       = 32
 	mostDescriptors = 20_000
+	mostValues      = 20 * mostDescriptors
 )
 
 func (c *converter) readService() error {
 	if len(c.input.Service) == 0 {
 		return errors.New("there is no configuration of the rate limit service; give its files")
 	}
-	left := mostDescriptors
+	left, values := mostDescriptors, mostValues
 	for _, file := range c.input.Service {
 		documents, err := parse(file)
 		if err != nil {
@@ -67,7 +68,7 @@ func (c *converter) readService() error {
 		if len(documents) != 1 || !documents[0].IsMapping() {
 			return fmt.Errorf("%s: it is no configuration of the rate limit service; it begins with domain: and descriptors:", file.Name)
 		}
-		r := serviceReader{converter: c, file: file.Name, left: &left}
+		r := serviceReader{converter: c, file: file.Name, left: &left, values: &values}
 		if err := r.read(documents[0]); err != nil {
 			return err
 		}
@@ -78,7 +79,9 @@ func (c *converter) readService() error {
 type serviceReader struct {
 	*converter
 	file string
-	left *int
+	// left and values are how many descriptors and values may still be read, since
+	// aliases can make a short file a huge one.
+	left, values *int
 }
 
 func (r *serviceReader) read(n *yamltree.Node) error {
@@ -105,6 +108,9 @@ func (r *serviceReader) fail(n *yamltree.Node, format string, args ...any) error
 func (r *serviceReader) checkFields(n *yamltree.Node, depth int) error {
 	if depth > 2*mostDepth {
 		return r.fail(n, "descriptors are nested too deep; at most %d levels are read", mostDepth)
+	}
+	if *r.values--; *r.values < 0 {
+		return r.fail(n, "there are more than %d values; convert the domains one by one", mostValues)
 	}
 	for _, item := range n.Items() {
 		if !item.IsMapping() {

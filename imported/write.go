@@ -97,7 +97,7 @@ func buckets(routes []out) map[string]string {
 	for _, o := range routes {
 		for _, d := range o.limits {
 			if names[d.count()] == "" && (len(on[d.count()]) > 1 || shared[d.count()]) {
-				names[d.count()] = unique(label(d.name, 60), taken)
+				names[d.count()] = unique(label(d.name, 60), "-", taken)
 			}
 		}
 	}
@@ -105,10 +105,10 @@ func buckets(routes []out) map[string]string {
 }
 
 // unique makes a name different from all that are taken, whatever the letter case.
-func unique(name string, taken map[string]bool) string {
+func unique(name, joint string, taken map[string]bool) string {
 	free := name
 	for i := 2; taken[strings.ToLower(free)]; i++ {
-		free = name + "-" + strconv.Itoa(i)
+		free = name + joint + strconv.Itoa(i)
 	}
 	taken[strings.ToLower(free)] = true
 	return free
@@ -132,7 +132,7 @@ func (c *converter) routeBody(o out, buckets map[string]string) members {
 }
 
 func (c *converter) limitBody(d draft, bucket string, taken map[string]bool) members {
-	m := members{{name: "name", value: unique(d.name, taken)}, {name: "identity", value: c.identityOf(d)}}
+	m := members{{name: "name", value: unique(d.name, "-", taken)}, {name: "identity", value: c.identityOf(d)}}
 	if d.by == "" {
 		m = append(m, member{name: "limit", value: d.number})
 	} else {
@@ -192,7 +192,7 @@ func (c *converter) nameOf(source string) string {
 	for _, s := range c.sources {
 		taken[s.name] = true
 	}
-	name := strings.ReplaceAll(unique(base, taken), "-", "_")
+	name := unique(base, "_", taken)
 	c.sources = append(c.sources, named{source, name})
 	return name
 }

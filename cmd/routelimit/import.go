@@ -93,7 +93,7 @@ func readFiles(names []string, stdin io.Reader) ([]imported.File, error) {
 // printImportedText ends with what lint thinks of the policy, and a line that sums up.
 func printImportedText(out io.Writer, r *imported.Result) {
 	for _, f := range r.Findings {
-		fmt.Fprintf(out, "%s: %s: %s\n", f.Place, severityOf(f), f.Text)
+		fmt.Fprintf(out, "%s: %s: %s\n", f.Place, severityOf(f), visible(f.Text))
 	}
 	warned, _ := lint.File(r.Policy, lint.Options{Env: os.LookupEnv}) // what was converted is a policy
 	rules := map[string]int{}
