@@ -98,7 +98,7 @@ func draw(r *rand.Rand) request {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	q := request{
 		method: pick("GET", "HEAD", "POST", "PUT"), path: pick("/login", "/login/x", "/api", "/api/a", "/api/a/b", "/users/7/posts", "/other", "/"),
-		plan: pick("gold", "silver", "free"), user: pick("u1", "u2", "u3", "u4"), from: pick("127.0.9.1", "127.0.9.2", "127.0.9.3"),
+		plan: pick("gold", "silver", "free"), user: pick("u1", "u2", "u3", "u4"), from: pick("127.0.9.1", "127.0.9.1", "127.0.9.1", "127.0.9.1", "127.0.9.1", "127.0.9.1", "127.0.9.2", "127.0.9.3"), // the first asks most
 	}
 	q.single = q.path != "/login"
 	return q

@@ -136,7 +136,12 @@ func (s *stage) startService(ctx context.Context, binary, redis string) (string,
 			grpc = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		}
 	}
-	cmd.Stderr = os.Stderr
+	log, err := os.Create(filepath.Join(dir, "log")) // it says much
+	if err != nil {
+		return "", err
+	}
+	s.stops = append(s.stops, func() { log.Close() })
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("cannot run %s, given as RATELIMIT_BIN: %w; give the path of a program for this machine", binary, err)
 	}
