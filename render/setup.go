@@ -1,0 +1,119 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"routelimit/bootstrap"
+	"routelimit/policy"
+	"routelimit/policy/identity"
+	"routelimit/policy/strictjson"
+)
+
+// Setup is what every output is made of.
+type Setup struct {
+	Policy []byte // JSON, which goes in as it stands
+	Redis  Redis
+	Module Module
+	Tokens Tokens
+
+	// The rest is for Bootstrap alone.
+	Listen   string // host:port for clients; "": 0.0.0.0:10000
+	Admin    string // host:port of the admin page; "": 127.0.0.1:9901
+	Upstream string // what is protected, host:port or the path of a unix socket; "": 127.0.0.1:8080
+}
+
+// Module is where Envoy gets the module from.
+type Module struct {
+	File string // for Bootstrap: from the directory where Envoy is started; "": build/routelimit.wasm
+
+	// For the platforms: an address (oci://, https://) and the SHA-256 of what is there in hexadecimal digits, of the
+	// module for https:// and of the image for oci://; "": not checked.
+	URL    string
+	SHA256 string
+}
+
+// Tokens says how jwt_authn verifies tokens, where the policy reads their claims.
+type Tokens struct {
+	Issuer string // "": https://issuer.example
+	KeySet string // a JSON Web Key Set; "": the key of nobody, as in envoy.yaml
+}
+
+// parsed is a setup whose policy has been read.
+type parsed struct {
+	Setup
+	policy  *policy.Policy
+	hashKey string // the variable with the key of secret identities; "": none
+}
+
+// parse reads the policy. Variables that it names may be set where Envoy runs, so here all are taken for good ones.
+func (s Setup) parse() (*parsed, error) {
+	s.Listen = cmp.Or(s.Listen, "0.0.0.0:10000")
+	s.Admin = cmp.Or(s.Admin, "127.0.0.1:9901")
+	s.Upstream = cmp.Or(s.Upstream, "127.0.0.1:8080")
+	s.Module.File = cmp.Or(s.Module.File, "build/routelimit.wasm")
+	s.Tokens.Issuer = cmp.Or(s.Tokens.Issuer, "https://issuer.example")
+	s.Tokens.KeySet = cmp.Or(s.Tokens.KeySet, keyOfNobody)
+
+	if (bootstrap.Placed{Text: string(s.Policy)}).Gateway() {
+		return nil, fmt.Errorf("the policy is the gateway's role and limits nothing; give the policy of the limits")
+	}
+	p, err := policy.Parse(s.Policy, func(string) (string, bool) { return strings.Repeat("x", policy.LeastHashKey), true })
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Redis.check(); err != nil {
+		return nil, err
+	}
+	if name := p.Redis.Cluster; slices.Contains([]string{tunnelName, storeName, bootstrap.RedisCluster, bootstrap.UpstreamCluster}, name) {
+		return nil, fmt.Errorf("redis.cluster is %q, which is the name of another cluster on the way to Redis; write another, or leave it out", name)
+	}
+	return &parsed{Setup: s, policy: p, hashKey: hashKeyEnv(s.Policy)}, nil
+}
+
+func hashKeyEnv(raw []byte) string {
+	if n := strictjson.Parse(raw).Root().Member("hash_key_env"); n != nil {
+		name, _ := n.Text()
+		return name
+	}
+	return ""
+}
+
+// routes are the policy's and its default.
+func (p *parsed) routes() []*policy.Route {
+	all := slices.Clone(p.policy.Routes)
+	if p.policy.Default != nil {
+		all = append(all, p.policy.Default)
+	}
+	return all
+}
+
+// needsBody says whether a route waits for a request's body.
+func (p *parsed) needsBody() bool {
+	return slices.ContainsFunc(p.routes(), func(r *policy.Route) bool { return r.NeedsBody })
+}
+
+// payloads are the keys under which the policy expects the claims of verified tokens, in its order.
+func (p *parsed) payloads() []string {
+	var keys []string
+	add := func(s identity.Source) {
+		rest, ok := strings.CutPrefix(s.String(), "metadata:"+jwtFilter+"/")
+		key, _, _ := strings.Cut(rest, "/")
+		if ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, r := range p.routes() {
+		for _, c := range r.Components() {
+			add(c.Source)
+		}
+		for _, l := range r.Limits {
+			if l.Plans != nil {
+				add(l.Plans.By)
+			}
+		}
+	}
+	return keys
+}
