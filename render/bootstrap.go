@@ -14,6 +14,23 @@ import (
 	"routelimit/bootstrap"
 )
 
+// Envoy is a bootstrap that Envoy starts with as it is.
+func Envoy(s Setup) (Output, error) {
+	b, err := Bootstrap(s)
+	if err != nil {
+		return Output{}, err
+	}
+	p, err := s.parse()
+	if err != nil {
+		return Output{}, err
+	}
+	o := Output{Objects: []any{b}, Notes: p.notes()}
+	if len(p.payloads()) > 0 && s.Tokens.KeySet == "" {
+		o.Notes = append(o.Notes, "The policy reads claims of tokens, and no token is good before the keys of your issuer are in: give --jwt-issuer and --jwt-keys.")
+	}
+	return o, nil
+}
+
 // Bootstrap is a whole Envoy in front of one upstream: what envoy.yaml has, for this policy and this Redis. The error is
 // the policy's, as policy.Parse gives it, or says which other part of the setup cannot be used.
 func Bootstrap(s Setup) (*bootstrapv3.Bootstrap, error) {

@@ -117,3 +117,18 @@ func (p *parsed) payloads() []string {
 	}
 	return keys
 }
+
+// notes are what has to be set where Envoy runs, on whatever platform.
+func (p *parsed) notes() []string {
+	var notes []string
+	if p.Redis.Password.Env != "" {
+		notes = append(notes, fmt.Sprintf("Envoy takes the password of Redis from its environment variable %s.", p.Redis.Password.Env))
+	}
+	if p.Redis.Password.File != "" {
+		notes = append(notes, fmt.Sprintf("Envoy takes the password of Redis from %s, which must hold nothing else, not even a line's end.", p.Redis.Password.File))
+	}
+	if p.hashKey != "" {
+		notes = append(notes, fmt.Sprintf("The module takes the key of secret identities from Envoy's environment variable %s.", p.hashKey))
+	}
+	return notes
+}

@@ -36,7 +36,7 @@ func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	}
 	root.AddCommand(
 		runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), importCommand(),
-		hashCommand(), peekCommand(), resetCommand(), topCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
+		hashCommand(), peekCommand(), resetCommand(), topCommand(), renderCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
