@@ -49,7 +49,15 @@ func YAML(object any) ([]byte, error) {
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
 	}
+	dropStatus(tree)
 	return yaml.MarshalWithOptions(numbers(tree), yaml.UseLiteralStyleIfMultiline(true), yaml.IndentSequence(false))
+}
+
+// dropStatus takes out the status of a resource, which is its controller's to write.
+func dropStatus(tree any) {
+	if m, ok := tree.(map[string]any); ok && m["kind"] != nil {
+		delete(m, "status")
+	}
 }
 
 func jsonOf(object any) ([]byte, error) {

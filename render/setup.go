@@ -2,9 +2,16 @@ package render
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"routelimit/bootstrap"
 	"routelimit/policy"
@@ -35,6 +42,37 @@ type Module struct {
 	SHA256 string
 }
 
+// check says whether a platform can fetch the module.
+func (m Module) check() error {
+	scheme, rest, _ := strings.Cut(m.URL, "://")
+	switch {
+	case m.URL == "":
+		return errors.New("it is not said where the module is; give the address of an image (oci://registry/name:version) or of a file (https://…)")
+	case rest == "" || !slices.Contains([]string{"oci", "https", "http"}, scheme):
+		return fmt.Errorf("%q is no address of a module; write oci://registry/name:version for an image, or https://…", m.URL)
+	case m.SHA256 != "" && !isSHA256(m.SHA256):
+		return fmt.Errorf("%q is no SHA-256; write its 64 hexadecimal digits", m.SHA256)
+	}
+	return nil
+}
+
+func isSHA256(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == sha256.Size
+}
+
+// remote is the module as Istio's agent fetches it, which replaces it by a file before Envoy sees it.
+func (m Module) remote() *corev3.AsyncDataSource {
+	return &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Remote{Remote: &corev3.RemoteDataSource{
+		HttpUri: &corev3.HttpUri{
+			Uri:              m.URL,
+			Timeout:          durationpb.New(30 * time.Second),
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: "_"}, // the agent uses none, and Envoy's types want one
+		},
+		Sha256: cmp.Or(m.SHA256, "nil"), // Istio's own word for none
+	}}}
+}
+
 // Tokens says how jwt_authn verifies tokens, where the policy reads their claims.
 type Tokens struct {
 	Issuer string // "": https://issuer.example
@@ -58,7 +96,7 @@ func (s Setup) parse() (*parsed, error) {
 	s.Tokens.KeySet = cmp.Or(s.Tokens.KeySet, keyOfNobody)
 
 	if (bootstrap.Placed{Text: string(s.Policy)}).Gateway() {
-		return nil, fmt.Errorf("the policy is the gateway's role and limits nothing; give the policy of the limits")
+		return nil, errors.New("the policy is the gateway's role and limits nothing; give the policy of the limits")
 	}
 	p, err := policy.Parse(s.Policy, func(string) (string, bool) { return strings.Repeat("x", policy.LeastHashKey), true })
 	if err != nil {

@@ -1,0 +1,120 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+	extensions "istio.io/api/extensions/v1alpha1"
+	typev1 "istio.io/api/type/v1beta1"
+	istioextensions "istio.io/client-go/pkg/apis/extensions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// istioPayload is where Istio's RequestAuthentication puts the claims of a token.
+const istioPayload = "payload"
+
+// Istio is an EnvoyFilter with the way to Redis, the limits, and a bootstrap override that gives the metrics their labels.
+// The limits are a WasmPlugin; an EnvoyFilter where the policy reads bodies, since a WasmPlugin has no
+// allow_on_headers_stop_iteration.
+func Istio(s Setup, m Mesh) (Output, error) {
+	p, err := s.parse()
+	if err != nil {
+		return Output{}, err
+	}
+	if err := p.Module.check(); err != nil {
+		return Output{}, err
+	}
+	if m.Namespace == "" {
+		m.Namespace = "istio-ingress"
+	}
+	if len(m.Selector) == 0 {
+		m.Selector = map[string]string{"istio": "ingressgateway"}
+	}
+	o := Output{
+		Objects: []any{p.linkFilter(m), p.istioLimits(m), m.override()},
+		Notes:   append(p.notes(), p.istioNotes(m)...),
+	}
+	return o, nil
+}
+
+func (p *parsed) istioLimits(m Mesh) any {
+	if p.needsBody() {
+		return p.limitFilter(m)
+	}
+	return p.wasmPlugin(m)
+}
+
+// wasmPlugin stands after authentication and authorization.
+func (p *parsed) wasmPlugin(m Mesh) *istioextensions.WasmPlugin {
+	mode := typev1.WorkloadMode_CLIENT // what a gateway is
+	if m.Sidecars {
+		mode = typev1.WorkloadMode_SERVER
+	}
+	plugin := &istioextensions.WasmPlugin{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "extensions.istio.io/v1alpha1", Kind: "WasmPlugin"},
+		ObjectMeta: m.named(limitResource),
+		Spec: extensions.WasmPlugin{
+			Selector:     &typev1.WorkloadSelector{MatchLabels: m.Selector},
+			Url:          p.Module.URL,
+			Sha256:       p.Module.SHA256,
+			Phase:        extensions.PluginPhase_STATS,
+			FailStrategy: extensions.FailStrategy_FAIL_RELOAD,
+			PluginConfig: p.tree(),
+			Match:        []*extensions.WasmPlugin_TrafficSelector{{Mode: mode}},
+		},
+	}
+	if p.hashKey != "" {
+		plugin.Spec.VmConfig = &extensions.VmConfig{Env: []*extensions.EnvVar{{Name: p.hashKey, ValueFrom: extensions.EnvValueSource_HOST}}}
+	}
+	return plugin
+}
+
+// tree is the policy as an object. The order of its fields is lost, which says nothing in a policy.
+func (p *parsed) tree() *structpb.Struct {
+	s := new(structpb.Struct)
+	if err := protojson.Unmarshal(p.Policy, s); err != nil {
+		panic(fmt.Sprintf("render: %v", err)) // it was parsed, more strictly
+	}
+	return s
+}
+
+// override is what a proxy adds to its bootstrap where its annotation sidecar.istio.io/bootstrapOverride names it.
+func (m Mesh) override() *corev1.ConfigMap {
+	raw, err := protojson.MarshalOptions{UseProtoNames: true, Multiline: true, Indent: " "}.Marshal(&bootstrapv3.Bootstrap{StatsConfig: stats()})
+	if err != nil {
+		panic(fmt.Sprintf("render: %v", err))
+	}
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: m.named("routelimit-bootstrap"),
+		Data:       map[string]string{"custom_bootstrap.json": string(raw) + "\n"},
+	}
+}
+
+func (p *parsed) istioNotes(m Mesh) []string {
+	var notes []string
+	if payloads := p.payloads(); len(payloads) > 0 {
+		notes = append(notes, "The policy reads claims of tokens: a RequestAuthentication for these proxies has to verify them.")
+		if slices.ContainsFunc(payloads, func(key string) bool { return key != istioPayload }) {
+			notes = append(notes, fmt.Sprintf("Istio puts claims under %q, where the policy does not look for them: write metadata:%s/%s/… into it.", istioPayload, jwtFilter, istioPayload))
+		}
+	}
+	notes = append(notes, p.bufferNote("the annotation or mesh setting for the listener's buffer"))
+	if p.Module.SHA256 == "" {
+		notes = append(notes, "The module is not checked against a checksum: give --module-sha256.")
+	}
+	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
+}
+
+// bufferNote warns where a platform's listeners hold less than the body that the policy waits for.
+func (p *parsed) bufferNote(where string) string {
+	if !p.needsBody() || p.policy.Body.MaxBytes <= leastBuffer {
+		return ""
+	}
+	return fmt.Sprintf("body.max_bytes is %d, and listeners of this platform hold %d bytes unless they are told otherwise: raise that by %s, or requests with longer bodies hang until body.timeout.",
+		p.policy.Body.MaxBytes, leastBuffer, where)
+}
