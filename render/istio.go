@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -19,7 +21,7 @@ const istioPayload = "payload"
 
 // Istio is an EnvoyFilter with the way to Redis, the limits, and a bootstrap override that gives the metrics their labels.
 // The limits are a WasmPlugin; an EnvoyFilter where the policy reads bodies, since a WasmPlugin has no
-// allow_on_headers_stop_iteration.
+// allow_on_headers_stop_iteration, or where m.Patch asks for it.
 func Istio(s Setup, m Mesh) (Output, error) {
 	p, err := s.parse()
 	if err != nil {
@@ -36,13 +38,13 @@ func Istio(s Setup, m Mesh) (Output, error) {
 	}
 	o := Output{
 		Objects: []any{p.linkFilter(m), p.istioLimits(m), m.override()},
-		Notes:   append(p.notes(), p.istioNotes(m)...),
+		Notes:   append(p.notes(), p.istioNotes()...),
 	}
 	return o, nil
 }
 
 func (p *parsed) istioLimits(m Mesh) any {
-	if p.needsBody() {
+	if p.needsBody() || m.Patch {
 		return p.limitFilter(m)
 	}
 	return p.wasmPlugin(m)
@@ -84,18 +86,22 @@ func (p *parsed) tree() *structpb.Struct {
 
 // override is what a proxy adds to its bootstrap where its annotation sidecar.istio.io/bootstrapOverride names it.
 func (m Mesh) override() *corev1.ConfigMap {
-	raw, err := protojson.MarshalOptions{UseProtoNames: true, Multiline: true, Indent: " "}.Marshal(&bootstrapv3.Bootstrap{StatsConfig: stats()})
+	var file bytes.Buffer
+	raw, err := jsonOf(&bootstrapv3.Bootstrap{StatsConfig: stats()})
+	if err == nil {
+		err = json.Indent(&file, raw, "", "  ")
+	}
 	if err != nil {
-		panic(fmt.Sprintf("render: %v", err))
+		panic(fmt.Sprintf("render: %v", err)) // it is ours
 	}
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: m.named("routelimit-bootstrap"),
-		Data:       map[string]string{"custom_bootstrap.json": string(raw) + "\n"},
+		Data:       map[string]string{"custom_bootstrap.json": file.String() + "\n"},
 	}
 }
 
-func (p *parsed) istioNotes(m Mesh) []string {
+func (p *parsed) istioNotes() []string {
 	var notes []string
 	if payloads := p.payloads(); len(payloads) > 0 {
 		notes = append(notes, "The policy reads claims of tokens: a RequestAuthentication for these proxies has to verify them.")
@@ -103,12 +109,17 @@ func (p *parsed) istioNotes(m Mesh) []string {
 			notes = append(notes, fmt.Sprintf("Istio puts claims under %q, where the policy does not look for them: write metadata:%s/%s/… into it.", istioPayload, jwtFilter, istioPayload))
 		}
 	}
-	notes = append(notes, p.bufferNote("the annotation or mesh setting for the listener's buffer"))
 	if p.Module.SHA256 == "" {
-		notes = append(notes, "The module is not checked against a checksum: give --module-sha256.")
+		notes = append(notes, noChecksum)
 	}
-	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
+	if p.secret() {
+		notes = append(notes, fmt.Sprintf("The proxies need the Secret %s mounted at %s, by the annotations sidecar.istio.io/userVolume and userVolumeMount or the gateway chart's volumes.", redisSecret, SecretFolder))
+	}
+	notes = append(notes, "Metrics have labels where the pods are annotated with sidecar.istio.io/bootstrapOverride: routelimit-bootstrap.")
+	return notes
 }
+
+const noChecksum = "The module is not checked against a checksum: give --module-sha256."
 
 // bufferNote warns where a platform's listeners hold less than the body that the policy waits for.
 func (p *parsed) bufferNote(where string) string {

@@ -21,6 +21,7 @@ type Mesh struct {
 	Namespace string            // of the resources and the proxies
 	Selector  map[string]string // the labels of the proxies
 	Sidecars  bool              // they are sidecars, whose inbound requests are limited, and no gateways
+	Patch     bool              // the limits are to be an EnvoyFilter even where a WasmPlugin would do
 }
 
 // Names of the resources and of what they configure.

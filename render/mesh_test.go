@@ -3,6 +3,8 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,16 +57,7 @@ func resources(t *testing.T, o Output, err error) []resource {
 func parseResources(t *testing.T, text []byte) []resource {
 	t.Helper()
 	var all []resource
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var tree any
-		if err := decoder.Decode(&tree); err != nil {
-			break
-		}
-		raw, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, raw := range parseDocuments(t, text) {
 		one := resource{raw: raw}
 		if err := json.Unmarshal(raw, &one); err != nil {
 			t.Fatal(err)
@@ -72,6 +65,28 @@ func parseResources(t *testing.T, text []byte) []resource {
 		all = append(all, one)
 	}
 	return all
+}
+
+// parseDocuments are the documents of a YAML file, as JSON.
+func parseDocuments(t *testing.T, text []byte) [][]byte {
+	t.Helper()
+	var all [][]byte
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var tree any
+		err := decoder.Decode(&tree)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
 }
 
 // proxy is what Istio's control plane has made for one proxy, before and after EnvoyFilters.

@@ -60,11 +60,19 @@ func dropStatus(tree any) {
 	}
 }
 
+// jsonOf is compact: protojson adds blanks by chance, so that nobody relies on where they stand.
 func jsonOf(object any) ([]byte, error) {
-	if m, ok := object.(proto.Message); ok {
-		return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	m, ok := object.(proto.Message)
+	if !ok {
+		return json.Marshal(object)
 	}
-	return json.Marshal(object)
+	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Compact(&out, raw)
+	return out.Bytes(), err
 }
 
 // numbers makes numbers of what the JSON reader kept as text, so that whole ones are written as such.

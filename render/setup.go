@@ -56,6 +56,20 @@ func (m Module) check() error {
 	return nil
 }
 
+func (m Module) isImage() bool { return strings.HasPrefix(m.URL, "oci://") }
+
+// image is the image's name without a scheme, as container runtimes write it.
+func (m Module) image() string { return strings.TrimPrefix(m.URL, "oci://") }
+
+// reference is the image's name with its checksum, if that is known.
+func (m Module) reference() string {
+	name := m.image()
+	if m.SHA256 == "" || strings.Contains(name, "@") {
+		return name
+	}
+	return name + "@sha256:" + m.SHA256
+}
+
 func isSHA256(text string) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == sha256.Size

@@ -47,7 +47,7 @@ func TestHelpNamesEveryVerb(t *testing.T) {
 		}
 		for _, verb := range []string{
 			"\n  run ", "\n  lint ", "\n  test ", "\n  peek ", "\n  reset ", "\n  top ", "\n  explain ", "\n  simulate ", "\n  diff ",
-			"\n  import ", "\n  hash ", "\n  bridge ", "\n  schema ", "\n  upstream ", "\n  version ",
+			"\n  import ", "\n  hash ", "\n  render ", "\n  bridge ", "\n  schema ", "\n  upstream ", "\n  version ",
 		} {
 			if !strings.Contains(out, verb) {
 				t.Errorf("%v: help lacks %q:\n%s", args, verb, out)

@@ -28,17 +28,18 @@ func (r *renderRedis) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.url, "redis", "", "the Redis as Envoy reaches it: redis://user@host:port, rediss:// for TLS, or unix:///path;\nfurther nodes of a Cluster behind commas")
 	flags.BoolVar(&r.cluster, "redis-cluster", false, "it is a Redis Cluster; some of its nodes are enough")
-	flags.StringVar(&r.secret.Env, "redis-password-env", "", "the environment variable in which Envoy finds the password (REDIS_PASSWORD, if the URL has a user)")
-	flags.StringVar(&r.secret.File, "redis-password-file", "", "the file in which Envoy finds it")
-	flags.StringVar(&r.tls.CA, "redis-ca", "", "Envoy's file with the authority of a rediss:// Redis, in PEM; else the system's hold")
+	flags.StringVar(&r.secret.Env, "redis-password-env", "", "the environment variable in which Envoy finds the password \n(for envoy REDIS_PASSWORD, if the URL has a user)")
+	flags.StringVar(&r.secret.File, "redis-password-file", "", "the file in which Envoy finds it\n(for the others "+render.SecretFolder+"/password, if the URL has a user)")
+	flags.StringVar(&r.tls.CA, "redis-ca", "", "Envoy's file with the authority of a rediss:// Redis, in PEM\n(for envoy the system's, for the others "+render.SecretFolder+"/ca.crt)")
 	flags.StringVar(&r.tls.Name, "redis-tls-name", "", "the name that the certificates of all nodes hold; else one of those in the URL")
 	flags.StringVar(&r.tls.Cert, "redis-cert", "", "Envoy's file with its own certificate, where Redis asks for one")
 	flags.StringVar(&r.tls.Key, "redis-key", "", "Envoy's file with that certificate's key")
 	cmd.MarkFlagsMutuallyExclusive("redis-password-env", "redis-password-file")
 }
 
-// read makes of the URL and the flags what Envoy has to know.
-func (r *renderRedis) read() (render.Redis, error) {
+// read makes of the URL and the flags what Envoy has to know. On platforms where a Secret is mounted, its files are what
+// holds if nobody says otherwise.
+func (r *renderRedis) read(mounted bool) (render.Redis, error) {
 	url := r.url
 	if url == "" {
 		url = os.Getenv("REDIS_URL")
@@ -59,6 +60,9 @@ func (r *renderRedis) read() (render.Redis, error) {
 	}
 	if (found.User != "" || hasPassword) && r.secret == (render.Secret{}) {
 		found.Password.Env = defaultPasswordEnv
+		if mounted {
+			found.Password = render.Secret{File: render.SecretFolder + "/password"}
+		}
 	}
 	if hasPassword {
 		r.notes = append(r.notes, "The password in the URL was not used; it has been seen by this machine's process list, so give the URL without one.")
@@ -66,6 +70,9 @@ func (r *renderRedis) read() (render.Redis, error) {
 	switch {
 	case encrypted:
 		found.TLS = &r.tls
+		if mounted && r.tls.CA == "" {
+			r.tls.CA = render.SecretFolder + "/ca.crt"
+		}
 	case r.tls != render.TLS{}:
 		return render.Redis{}, errors.New("settings of TLS are given and the URL asks for none; write rediss://, or leave them away")
 	}
