@@ -113,7 +113,7 @@ func (p *parsed) istioNotes() []string {
 		notes = append(notes, noChecksum)
 	}
 	if p.secret() {
-		notes = append(notes, fmt.Sprintf("The proxies need the Secret %s mounted at %s, by the annotations sidecar.istio.io/userVolume and userVolumeMount or the gateway chart's volumes.", redisSecret, SecretFolder))
+		notes = append(notes, fmt.Sprintf("The proxies need the Secret %s mounted at %s: sidecars by the annotations sidecar.istio.io/userVolume and userVolumeMount, gateways by volumes of their own.", redisSecret, SecretFolder))
 	}
 	notes = append(notes, "Metrics have labels where the pods are annotated with sidecar.istio.io/bootstrapOverride: routelimit-bootstrap.")
 	return notes
