@@ -39,7 +39,7 @@ func (m Mesh) context() networking.EnvoyFilter_PatchContext {
 }
 
 // linkFilter adds the way to Redis to each proxy. The listeners are inside the process, as the bootstrap of Istio's
-// proxies allows since 1.16; the gateway's module comes by ECDS, since only there Istio's agent fetches modules.
+// proxies allows; the gateway's module comes by ECDS, since only there Istio's agent fetches modules.
 func (p *parsed) linkFilter(m Mesh) *istio.EnvoyFilter {
 	way := p.link(storeName, discovered(gatewayName))
 	patches := []*networking.EnvoyFilter_EnvoyConfigObjectPatch{

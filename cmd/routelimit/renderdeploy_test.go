@@ -39,3 +39,49 @@ func TestFilesToDeployAreRendered(t *testing.T) {
 		}
 	}
 }
+
+// Every command of the page and of the README writes what lint or a platform's types take elsewhere; here it has to work.
+func TestCommandsOfThePlatformsPageWork(t *testing.T) {
+	t.Chdir("../..")
+	ran := 0
+	for _, name := range []string{"docs/platforms.md", "README.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(page)) {
+			_, command, ok := strings.Cut(line, "routelimit render --for ")
+			if !ok || !strings.HasPrefix(line, "$ ") {
+				continue
+			}
+			ran++
+			command, _, _ = strings.Cut(command, " > ")
+			command, _, _ = strings.Cut(command, " --output ")
+			command = strings.Replace(command, "--policy policy.json", "--policy docs/examples/policy.json", 1)
+			code, out, stderr := call(t, append([]string{"render", "--for"}, strings.Fields(command)...)...)
+			if code != exitOK || out == "" {
+				t.Errorf("%s: code %d, %s", command, code, stderr)
+			}
+		}
+	}
+	if ran != 5 {
+		t.Errorf("%d commands", ran)
+	}
+}
+
+// The line that docs show is that of the file.
+func TestTheUserInTheDocsIsTheOneInTheFile(t *testing.T) {
+	file, err := os.ReadFile("../../deploy/kubernetes/redis-cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/platforms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\nuser routelimit ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if !found || !strings.Contains(string(file), "user routelimit "+line+"\n") {
+		t.Errorf("the file has no user routelimit %s", line)
+	}
+}
