@@ -38,6 +38,9 @@ func Bootstrap(s Setup) (*bootstrapv3.Bootstrap, error) {
 	if err != nil {
 		return nil, err
 	}
+	if keys := p.payloads(); len(keys) > 1 {
+		return nil, fmt.Errorf("the policy reads claims of jwt_authn under %q and %q, which two providers have to write; read one, or start from envoy.yaml", keys[0], keys[1])
+	}
 	listen, err := socketAddress(p.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("the listener for clients: %w", err)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,6 +50,9 @@ func EnvoyGateway(s Setup, g EnvoyGateways) (Output, error) {
 	if err := p.Module.check(); err != nil {
 		return Output{}, err
 	}
+	if err := g.check(); err != nil {
+		return Output{}, err
+	}
 	if !p.Module.isImage() {
 		return Output{}, fmt.Errorf("the module at %s is no image, and Envoy Gateway's proxies mount the gateway's module from one; give oci://registry/name:version", p.Module.URL)
 	}
@@ -60,6 +64,15 @@ func EnvoyGateway(s Setup, g EnvoyGateways) (Output, error) {
 		Objects: []any{proxy, p.extensionPolicy(g), g.patchPolicy()},
 		Notes:   append(p.notes(), p.gatewayNotes(g)...),
 	}, nil
+}
+
+// check refuses names that Kubernetes would, and that would end a patch's path.
+func (g EnvoyGateways) check() error {
+	err := errors.Join(checkName("the namespace", g.Namespace), checkName("the Gateway", g.Gateway))
+	for _, listener := range g.Listeners {
+		err = errors.Join(err, checkName("a listener of the Gateway", listener))
+	}
+	return err
 }
 
 // envoyProxy has the way to Redis in the bootstrap: there alone internal listeners can be allowed, and nothing that the

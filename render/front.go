@@ -24,7 +24,7 @@ const leastBuffer = 32 << 10
 func (p *parsed) publicListener(listen *corev3.Address) *listenerv3.Listener {
 	var filters []*hcmv3.HttpFilter
 	if payloads := p.payloads(); len(payloads) > 0 {
-		filters = append(filters, httpFilter(jwtFilter, p.authentication(payloads)))
+		filters = append(filters, httpFilter(jwtFilter, p.authentication(payloads[0])))
 	}
 	filters = append(filters, httpFilter(limiterName, p.limiter(localFile(p.Module.File))), router())
 	return &listenerv3.Listener{

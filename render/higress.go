@@ -49,30 +49,41 @@ func Higress(s Setup, m Mesh) (Output, error) {
 	if len(m.Selector) == 0 {
 		m.Selector = map[string]string{"app": "higress-gateway"}
 	}
+	if err := m.check(); err != nil {
+		return Output{}, err
+	}
 	o := Output{Objects: []any{p.linkFilter(m)}, Notes: p.notes()}
 	if p.needsBody() || m.Patch {
 		o.Objects = append(o.Objects, p.limitFilter(m))
 	} else {
-		o.Objects = append(o.Objects, p.higressPlugin(m))
+		plugin, err := p.higressPlugin(m)
+		if err != nil {
+			return Output{}, err
+		}
+		o.Objects = append(o.Objects, plugin)
 		o.Notes = append(o.Notes, "Higress' WasmPlugin has no FAIL_RELOAD: after a crash of the module its requests get 503 until the proxy is restarted. --plugin envoyfilter has it.")
 	}
 	o.Notes = append(o.Notes, p.higressNotes()...)
 	return o, nil
 }
 
-func (p *parsed) higressPlugin(m Mesh) *higressPlugin {
+func (p *parsed) higressPlugin(m Mesh) (*higressPlugin, error) {
+	policy, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
 	plugin := &higressPlugin{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "extensions.higress.io/v1alpha1", Kind: "WasmPlugin"},
 		ObjectMeta: m.named(limitResource),
 		Spec: higressSpec{
 			URL: p.Module.URL, SHA256: p.Module.SHA256,
-			Phase: "STATS", FailStrategy: "FAIL_CLOSE", DefaultConfig: p.tree().AsMap(),
+			Phase: "STATS", FailStrategy: "FAIL_CLOSE", DefaultConfig: policy.AsMap(),
 		},
 	}
 	if p.hashKey != "" {
 		plugin.Spec.VMConfig = &higressVM{Env: []higressEnv{{Name: p.hashKey, ValueFrom: "HOST"}}}
 	}
-	return plugin
+	return plugin, nil
 }
 
 func (p *parsed) higressNotes() []string {

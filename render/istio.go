@@ -36,22 +36,27 @@ func Istio(s Setup, m Mesh) (Output, error) {
 	if len(m.Selector) == 0 {
 		m.Selector = map[string]string{"istio": "ingressgateway"}
 	}
-	o := Output{
-		Objects: []any{p.linkFilter(m), p.istioLimits(m), m.override()},
+	if err := m.check(); err != nil {
+		return Output{}, err
+	}
+	var limits any = p.limitFilter(m)
+	if !p.needsBody() && !m.Patch {
+		if limits, err = p.wasmPlugin(m); err != nil {
+			return Output{}, err
+		}
+	}
+	return Output{
+		Objects: []any{p.linkFilter(m), limits, m.override()},
 		Notes:   append(p.notes(), p.istioNotes()...),
-	}
-	return o, nil
-}
-
-func (p *parsed) istioLimits(m Mesh) any {
-	if p.needsBody() || m.Patch {
-		return p.limitFilter(m)
-	}
-	return p.wasmPlugin(m)
+	}, nil
 }
 
 // wasmPlugin stands after authentication and authorization.
-func (p *parsed) wasmPlugin(m Mesh) *istioextensions.WasmPlugin {
+func (p *parsed) wasmPlugin(m Mesh) (*istioextensions.WasmPlugin, error) {
+	policy, err := p.tree()
+	if err != nil {
+		return nil, err
+	}
 	mode := typev1.WorkloadMode_CLIENT // what a gateway is
 	if m.Sidecars {
 		mode = typev1.WorkloadMode_SERVER
@@ -65,23 +70,23 @@ func (p *parsed) wasmPlugin(m Mesh) *istioextensions.WasmPlugin {
 			Sha256:       p.Module.SHA256,
 			Phase:        extensions.PluginPhase_STATS,
 			FailStrategy: extensions.FailStrategy_FAIL_RELOAD,
-			PluginConfig: p.tree(),
+			PluginConfig: policy,
 			Match:        []*extensions.WasmPlugin_TrafficSelector{{Mode: mode}},
 		},
 	}
 	if p.hashKey != "" {
 		plugin.Spec.VmConfig = &extensions.VmConfig{Env: []*extensions.EnvVar{{Name: p.hashKey, ValueFrom: extensions.EnvValueSource_HOST}}}
 	}
-	return plugin
+	return plugin, nil
 }
 
 // tree is the policy as an object. The order of its fields is lost, which says nothing in a policy.
-func (p *parsed) tree() *structpb.Struct {
+func (p *parsed) tree() (*structpb.Struct, error) {
 	s := new(structpb.Struct)
 	if err := protojson.Unmarshal(p.Policy, s); err != nil {
-		panic(fmt.Sprintf("render: %v", err)) // it was parsed, more strictly
+		return nil, fmt.Errorf("the policy cannot stand in a WasmPlugin: %w; write that otherwise, or render an EnvoyFilter", err)
 	}
-	return s
+	return s, nil
 }
 
 // override is what a proxy adds to its bootstrap where its annotation sidecar.istio.io/bootstrapOverride names it.

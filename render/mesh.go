@@ -14,6 +14,7 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 	istio "istio.io/client-go/pkg/apis/networking/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Mesh is where the resources of Istio and of Higress apply.
@@ -22,6 +23,26 @@ type Mesh struct {
 	Selector  map[string]string // the labels of the proxies
 	Sidecars  bool              // they are sidecars, whose inbound requests are limited, and no gateways
 	Patch     bool              // the limits are to be an EnvoyFilter even where a WasmPlugin would do
+}
+
+// check refuses names that Kubernetes would.
+func (m Mesh) check() error {
+	if err := checkName("the namespace", m.Namespace); err != nil {
+		return err
+	}
+	for key, value := range m.Selector {
+		if wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(wrong) > 0 {
+			return fmt.Errorf("%s=%s is no label: %s", key, value, wrong[0])
+		}
+	}
+	return nil
+}
+
+func checkName(what, name string) error {
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return fmt.Errorf("%s is called %q: %s", what, name, wrong[0])
+	}
+	return nil
 }
 
 // Names of the resources and of what they configure.

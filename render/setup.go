@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -93,6 +97,36 @@ type Tokens struct {
 	KeySet string // a JSON Web Key Set; "": the key of nobody, as in envoy.yaml
 }
 
+func (t Tokens) check() error {
+	if !json.Valid([]byte(t.KeySet)) {
+		return errors.New("the keys of the issuer are no JSON; give a JSON Web Key Set")
+	}
+	return nil
+}
+
+// printable refuses text that no protobuf message can hold, or that nobody has meant.
+func (s Setup) printable() error {
+	texts := map[string]string{
+		"the policy": string(s.Policy), "the keys of the issuer": s.Tokens.KeySet, "the issuer": s.Tokens.Issuer,
+		"the module's file": s.Module.File, "the module's address": s.Module.URL, "the upstream": s.Upstream,
+		"the user of Redis": s.Redis.User, "the variable of Redis' password": s.Redis.Password.Env, "the file of Redis' password": s.Redis.Password.File,
+		"the address of Redis": strings.Join(s.Redis.Nodes, " "),
+	}
+	if t := s.Redis.TLS; t != nil {
+		texts["the authority of Redis"], texts["the name of Redis"] = t.CA, t.Name
+		texts["Envoy's certificate for Redis"], texts["Envoy's key for Redis"] = t.Cert, t.Key
+	}
+	for _, what := range slices.Sorted(maps.Keys(texts)) {
+		odd := func(r rune) bool {
+			return r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r)
+		}
+		if strings.ContainsFunc(texts[what], odd) {
+			return fmt.Errorf("%s holds bytes that are no text; write UTF-8 without control characters", what)
+		}
+	}
+	return nil
+}
+
 // parsed is a setup whose policy has been read.
 type parsed struct {
 	Setup
@@ -117,6 +151,12 @@ func (s Setup) parse() (*parsed, error) {
 		return nil, err
 	}
 	if err := s.Redis.check(); err != nil {
+		return nil, err
+	}
+	if err := s.Tokens.check(); err != nil {
+		return nil, err
+	}
+	if err := s.printable(); err != nil {
 		return nil, err
 	}
 	if name := p.Redis.Cluster; slices.Contains([]string{tunnelName, storeName, bootstrap.RedisCluster, bootstrap.UpstreamCluster}, name) {

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strconv"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
@@ -18,34 +16,30 @@ const keyOfNobody = `{"keys": [{"kty": "EC", "crv": "P-256", "alg": "ES256",
            "y": "VhuawasqwxF22onEiOTdQLTpUr4EQQ8TlcCHOiERK6Y"}]}
 `
 
-// authentication verifies tokens and hands their claims to the module, under each key that the policy reads. A request
+// authentication verifies tokens and hands their claims to the module, under the key where the policy reads them. A request
 // without a token goes on; one with a bad token gets 401.
-func (p *parsed) authentication(payloads []string) *jwtv3.JwtAuthentication {
-	a := &jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{}}
-	var any []*jwtv3.JwtRequirement
-	for i, payload := range payloads {
-		name := "issuer"
-		if i > 0 {
-			name += strconv.Itoa(i + 1)
-		}
-		a.Providers[name] = &jwtv3.JwtProvider{
+func (p *parsed) authentication(payload string) *jwtv3.JwtAuthentication {
+	const provider = "issuer"
+	either := &jwtv3.JwtRequirementOrList{Requirements: []*jwtv3.JwtRequirement{
+		{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: provider}},
+		{RequiresType: &jwtv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}},
+	}}
+	return &jwtv3.JwtAuthentication{
+		Providers: map[string]*jwtv3.JwtProvider{provider: {
 			Issuer:            p.Tokens.Issuer,
 			PayloadInMetadata: payload,
 			Forward:           true, // the upstream gets the token as well
 			JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
 				Specifier: &corev3.DataSource_InlineString{InlineString: p.Tokens.KeySet},
 			}},
-		}
-		any = append(any, &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: name}})
-	}
-	any = append(any, &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}})
-	a.Rules = []*jwtv3.RequirementRule{{
-		Match: prefix("/"),
-		RequirementType: &jwtv3.RequirementRule_Requires{Requires: &jwtv3.JwtRequirement{
-			RequiresType: &jwtv3.JwtRequirement_RequiresAny{RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: any}},
 		}},
-	}}
-	return a
+		Rules: []*jwtv3.RequirementRule{{
+			Match: prefix("/"),
+			RequirementType: &jwtv3.RequirementRule_Requires{Requires: &jwtv3.JwtRequirement{
+				RequiresType: &jwtv3.JwtRequirement_RequiresAny{RequiresAny: either},
+			}},
+		}},
+	}
 }
 
 func prefix(path string) *routev3.RouteMatch {

@@ -46,7 +46,7 @@ func TestRenderWritesNoPassword(t *testing.T) {
 		if code != exitOK || strings.Contains(out+err, "hunter2") || !strings.Contains(out, want) {
 			t.Errorf("%s: code %d, %s", platform, code, err)
 		}
-		if !strings.Contains(err, "password in the URL was not used") {
+		if !strings.Contains(err, "password in the URL is not written") {
 			t.Errorf("%s: it is not said that the password is not written: %s", platform, err)
 		}
 	}
@@ -107,6 +107,14 @@ func TestRenderSaysWhatIsWrongWithTheCommandLine(t *testing.T) {
 		"a flag of another's": {[]string{"--for", "istio", "--redis", "a:1", module, "--gateway", "x"}, "--gateway is for envoy-gateway alone"},
 		"no such plugin":      {[]string{"--for", "istio", "--redis", "a:1", module, "--plugin", "x"}, "write auto or envoyfilter"},
 		"no keys":             {[]string{"--for", "envoy", "--redis", "a:1", "--jwt-keys", "/nowhere"}, "JSON Web Key Set"},
+		"no namespace":        {[]string{"--for", "istio", "--redis", "a:1", module, "--namespace", "a b"}, "namespace is called"},
+		"no label":            {[]string{"--for", "istio", "--redis", "a:1", module, "--selector", "a b=c"}, "is no label"},
+		"no Gateway":          {[]string{"--for", "envoy-gateway", "--redis", "a:1", module, "--gateway", "x')]"}, "Gateway is called"},
+		"no listener's name":  {[]string{"--for", "envoy-gateway", "--redis", "a:1", module, "--listener", "A"}, "listener of the Gateway is called"},
+		"keys of no JSON":     {[]string{"--for", "envoy", "--redis", "a:1", "--jwt-keys", "render.go"}, "no JSON"},
+		"a user of no text":   {[]string{"--for", "envoy", "--redis", "redis://%ff@a"}, "no text"},
+		"a path of no text":   {[]string{"--for", "envoy", "--redis", "a:1", "--upstream", "/\xff"}, "no text"},
+		"a module of no text": {[]string{"--for", "envoy", "--redis", "a:1", "--module", "\x00"}, "no text"},
 		"no folder":           {[]string{"--for", "envoy", "--redis", "a:1", "--output", "/nowhere/x"}, "another --output"},
 	} {
 		code, out, err := rendered(t, tt.args...)

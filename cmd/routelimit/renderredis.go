@@ -65,7 +65,7 @@ func (r *renderRedis) read(mounted bool) (render.Redis, error) {
 		}
 	}
 	if hasPassword {
-		r.notes = append(r.notes, "The password in the URL was not used; it has been seen by this machine's process list, so give the URL without one.")
+		r.notes = append(r.notes, "The password in the URL is not written into the output, and is not needed here: give the URL without it.")
 	}
 	switch {
 	case encrypted:
