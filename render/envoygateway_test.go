@@ -62,7 +62,7 @@ func TestEnvoyGatewayLimits(t *testing.T) {
 	o, err := EnvoyGateway(onPlatform(t, redis.Addr()), EnvoyGateways{})
 	proxy, extension, patch := gatewayObjects(t, o, err)
 
-	listener := gatewayListener(t, extension, module)
+	listener := madeListener(t, extension, module)
 	for _, p := range patch.Spec.JSONPatches {
 		listener = patched(t, listener, p)
 	}
@@ -95,9 +95,9 @@ func gatewayBootstrap(t *testing.T) *bootstrapv3.Bootstrap {
 	}
 }
 
-// gatewayListener is a listener as Envoy Gateway makes it for an EnvoyExtensionPolicy (internal/xds/translator/wasm.go):
+// madeListener is a listener as Envoy Gateway makes it for an EnvoyExtensionPolicy (internal/xds/translator/wasm.go):
 // the filter is disabled, and a route enables it. Its module is a file here; there Envoy fetches it.
-func gatewayListener(t *testing.T, policy *eg.EnvoyExtensionPolicy, module string) *listenerv3.Listener {
+func madeListener(t *testing.T, policy *eg.EnvoyExtensionPolicy, module string) *listenerv3.Listener {
 	t.Helper()
 	id := "envoyextensionpolicy/" + policy.Namespace + "/" + policy.Name + "/wasm/0"
 	plugin := policy.Spec.Wasm[0]
@@ -170,7 +170,7 @@ func patched(t *testing.T, listener *listenerv3.Listener, p eg.EnvoyJSONPatchCon
 func TestEnvoyGatewaysPluginGetsWhatItsPolicyCannotSay(t *testing.T) {
 	o, err := EnvoyGateway(onPlatform(t, "redis:6379"), EnvoyGateways{Listeners: []string{"http", "https"}})
 	_, extension, patch := gatewayObjects(t, o, err)
-	listener := gatewayListener(t, extension, "x")
+	listener := madeListener(t, extension, "x")
 	if n := len(patch.Spec.JSONPatches); n != 4 {
 		t.Fatalf("%d patches for two listeners", n)
 	}

@@ -7,40 +7,37 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	redisproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/redis_proxy/v3"
 	internalv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/internal_upstream/v3"
 	rawv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/raw_buffer/v3"
+	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/tcp/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Names on the way to Redis. A cluster and the listener that it leads to have one name.
+// Names on the way to Redis.
 const (
-	gatewayName = "routelimit_gateway" // takes the gRPC framing off
-	tunnelName  = "routelimit_redis"   // redis_proxy
-	storeName   = "routelimit_store"   // Redis itself, on platforms where somebody else may have a cluster "redis"
+	gatewayName = "routelimit_gateway" // the plugin that takes the gRPC framing off, and its listener if it has one
+	tunnelName  = "routelimit_redis"   // the listener with redis_proxy, and the cluster that a listener reaches it by
+	storeName   = "routelimit_store"   // the cluster of Redis itself, on platforms where somebody else may have a "redis"
 )
 
-// link is the way from the limiting plugin to Redis, inside one Envoy:
-//
-//	cluster redis.cluster -> listener routelimit_gateway -> cluster and listener routelimit_redis -> the store's cluster
+// link is the way from the limiting plugin to Redis, inside one Envoy.
 type link struct {
 	listeners []*listenerv3.Listener
 	clusters  []*clusterv3.Cluster
 }
 
-// link makes the way to Redis, with the gateway's filter as the platform loads it.
+// link is that of envoy.yaml:
+//
+//	cluster redis.cluster, with the gateway as its filter -> listener routelimit_redis -> the store's cluster
 func (p *parsed) link(store string, gateway *hcmv3.HttpFilter) link {
 	return link{
-		listeners: []*listenerv3.Listener{p.gatewayListener(gateway), p.redisListener(store)},
-		clusters: []*clusterv3.Cluster{
-			p.streamCluster(),
-			internalCluster(tunnelName, tunnelName),
-			p.Redis.cluster(store, p.patience()),
-		},
+		listeners: []*listenerv3.Listener{p.redisListener(store)},
+		clusters:  []*clusterv3.Cluster{p.streamCluster(gateway), p.Redis.cluster(store, p.patience())},
 	}
 }
 
@@ -48,35 +45,8 @@ func (p *parsed) link(store string, gateway *hcmv3.HttpFilter) link {
 // this long: half of what a request waits for.
 func (p *parsed) patience() time.Duration { return p.policy.Redis.Timeout / 2 }
 
-// gatewayListener must live as long as Envoy does: no idle timeout, no duration limit.
-func (p *parsed) gatewayListener(gateway *hcmv3.HttpFilter) *listenerv3.Listener {
-	return internalListener(gatewayName, "envoy.filters.network.http_connection_manager", pack(&hcmv3.HttpConnectionManager{
-		StatPrefix:        gatewayName,
-		CodecType:         hcmv3.HttpConnectionManager_HTTP2,
-		StreamIdleTimeout: durationpb.New(0),
-		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
-			VirtualHosts: []*routev3.VirtualHost{{
-				Name: "all", Domains: []string{"*"},
-				Routes: []*routev3.Route{{
-					Match: prefix("/"),
-					Action: &routev3.Route_Route{Route: &routev3.RouteAction{
-						ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: tunnelName},
-						Timeout:          durationpb.New(0),
-						IdleTimeout:      durationpb.New(0),
-						UpgradeConfigs: []*routev3.RouteAction_UpgradeConfig{{
-							UpgradeType:   "CONNECT",
-							ConnectConfig: &routev3.RouteAction_UpgradeConfig_ConnectConfig{AllowPost: true},
-						}},
-					}},
-				}},
-			}},
-		}},
-		HttpFilters: []*hcmv3.HttpFilter{gateway, router()},
-	}))
-}
-
 func (p *parsed) redisListener(store string) *listenerv3.Listener {
-	return internalListener(tunnelName, "envoy.filters.network.redis_proxy", pack(&redisproxyv3.RedisProxy{
+	proxy := pack(&redisproxyv3.RedisProxy{
 		StatPrefix: "routelimit",
 		Settings: &redisproxyv3.RedisProxy_ConnPoolSettings{
 			OpTimeout:                durationpb.New(p.patience()),
@@ -87,24 +57,33 @@ func (p *parsed) redisListener(store string) *listenerv3.Listener {
 		PrefixRoutes: &redisproxyv3.RedisProxy_PrefixRoutes{
 			CatchAllRoute: &redisproxyv3.RedisProxy_PrefixRoutes_Route{Cluster: store},
 		},
-	}))
+	})
+	return internalListener(tunnelName, "envoy.filters.network.redis_proxy", proxy)
 }
 
-// streamCluster is where the module opens its stream.
-func (p *parsed) streamCluster() *clusterv3.Cluster {
-	c := internalCluster(p.policy.Redis.Cluster, gatewayName)
-	c.TypedExtensionProtocolOptions = map[string]*anypb.Any{
-		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(&httpv3.HttpProtocolOptions{
-			UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
-				ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
-					ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-						Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
-					},
-				},
-			},
-		}),
+// streamCluster is where the module opens its stream. The gateway takes the gRPC framing off, and what is left goes on as a
+// plain TCP connection. It must live as long as Envoy does: no max_stream_duration.
+func (p *parsed) streamCluster(gateway *hcmv3.HttpFilter) *clusterv3.Cluster {
+	c := internalCluster(p.policy.Redis.Cluster, tunnelName)
+	c.UpstreamConfig = &corev3.TypedExtensionConfig{
+		Name: "envoy.filters.connection_pools.http.tcp", TypedConfig: pack(&tcpv3.TcpConnectionPoolProto{}),
 	}
+	c.TypedExtensionProtocolOptions = http2(&httpv3.HttpProtocolOptions{
+		HttpFilters: []*hcmv3.HttpFilter{gateway, httpFilter("envoy.filters.http.upstream_codec", &codecv3.UpstreamCodec{})},
+	})
 	return c
+}
+
+// http2 makes a cluster speak HTTP/2, as gRPC wants it.
+func http2(o *httpv3.HttpProtocolOptions) map[string]*anypb.Any {
+	o.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
+		ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+				Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+			},
+		},
+	}
+	return map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(o)}
 }
 
 // internalListener exists inside its process only: no port, no socket file.

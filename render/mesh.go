@@ -62,7 +62,7 @@ func (m Mesh) context() networking.EnvoyFilter_PatchContext {
 // linkFilter adds the way to Redis to each proxy. The listeners are inside the process, as the bootstrap of Istio's
 // proxies allows; the gateway's module comes by ECDS, since only there Istio's agent fetches modules.
 func (p *parsed) linkFilter(m Mesh) *istio.EnvoyFilter {
-	way := p.link(storeName, discovered(gatewayName))
+	way := p.listenerLink(storeName, discovered(gatewayName))
 	patches := []*networking.EnvoyFilter_EnvoyConfigObjectPatch{
 		add(networking.EnvoyFilter_EXTENSION_CONFIG, networking.EnvoyFilter_ANY, extension(gatewayName, gateway(p.Module.remote()))),
 	}
