@@ -10,7 +10,7 @@ INLINING := -d=pgoinlinebudget=400
 
 HELD    := module/built/routelimit.wasm.gz
 
-SOURCES := $(shell find accesslog answer bridge cmd bootstrap described filter host-test limit module policy policytest replay resp servers shim simulate stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
+SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest render replay resp servers shim simulate stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 # What vet shall read as it reads fmt.Sprintf.
 PRINTF  := -printf.funcs=Sprintf,Errorf,Fail,fail
