@@ -28,7 +28,7 @@ func (r *renderRedis) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.url, "redis", "", "the Redis as Envoy reaches it: redis://user@host:port, rediss:// for TLS, or unix:///path;\nfurther nodes of a Cluster behind commas")
 	flags.BoolVar(&r.cluster, "redis-cluster", false, "it is a Redis Cluster; some of its nodes are enough")
-	flags.StringVar(&r.secret.Env, "redis-password-env", "", "the environment variable in which Envoy finds the password \n(for envoy REDIS_PASSWORD, if the URL has a user)")
+	flags.StringVar(&r.secret.Env, "redis-password-env", "", "the environment variable in which Envoy finds the password\n(for envoy REDIS_PASSWORD, if the URL has a user)")
 	flags.StringVar(&r.secret.File, "redis-password-file", "", "the file in which Envoy finds it\n(for the others "+render.SecretFolder+"/password, if the URL has a user)")
 	flags.StringVar(&r.tls.CA, "redis-ca", "", "Envoy's file with the authority of a rediss:// Redis, in PEM\n(for envoy the system's, for the others "+render.SecretFolder+"/ca.crt)")
 	flags.StringVar(&r.tls.Name, "redis-tls-name", "", "the name that the certificates of all nodes hold; else one of those in the URL")
