@@ -55,7 +55,7 @@ func renderCommand() *cobra.Command {
 is a whole bootstrap, which starts as it is; for the others, resources for kubectl apply. docs/platforms.md says what each
 platform cannot do, and the way around it.
 
-  routelimit render --for envoy --redis redis://10.0.0.7:6379 --policy policy.json --upstream 127.0.0.1:8080 --output envoy.yaml
+  routelimit render --for envoy --redis redis://10.0.0.7:6379 --policy docs/examples/policy.json --upstream 127.0.0.1:8080 --output front.yaml
   routelimit render --for envoy --redis rediss://routelimit@redis-1.example:6379,redis-2.example:6379 --redis-cluster
   routelimit render --for istio --redis rediss://routelimit@redis.shop:6379 --module oci://registry.example/routelimit:1.0 | kubectl apply -f -
 
