@@ -38,20 +38,21 @@ type column struct {
 	hot    bool // measured with one caller alone
 	// service are settings of the envoyproxy/ratelimit that it needs; nil: it needs none.
 	service []string
+	bridged bool // a bridge stands before Redis
 	// policy is routelimit's; nil: another limiter.
 	policy func(headers bool) string
 	// configure makes of envoy.yaml what this column needs.
 	configure func(*bootstrap.Config, backends) error
 
 	envoy  *servers.Envoy // runs from startRig to stop
-	served *service       // likewise; nil without service
+	served *service       // likewise: the service, or the bridge; nil without
 	addr   string         // of its public listener
 }
 
 // backends are what an Envoy's configuration leads to.
 type backends struct {
 	redis   string // host:port
-	service string // host:port of envoyproxy/ratelimit's gRPC port; "" without it
+	service string // host:port of the gRPC port of envoyproxy/ratelimit or the bridge; "" without it
 	headers bool   // quota headers on passed responses, of whoever limits
 }
 
@@ -66,6 +67,8 @@ func allColumns() []*column {
 			limits: true, asks: always, policy: askingPolicy, configure: configureProxied(askingPolicy)},
 		{key: "direct", title: "routelimit, direct", about: "straight to one Redis",
 			limits: true, asks: always, policy: askingPolicy, configure: configureDirect},
+		{key: "bridge", title: "routelimit, bridge", about: "through routelimit bridge, a process of its own",
+			limits: true, asks: always, bridged: true, policy: askingPolicy, configure: configureBridged},
 		{key: keyLease, title: "routelimit, leased", about: "through redis_proxy, with \"lease\": \"auto\"",
 			limits: true, asks: leased, policy: leasePolicy, configure: configureProxied(leasePolicy)},
 		{key: keyDeny, title: "routelimit, refusing", about: "from the deny cache: the upstream is not asked either",

@@ -25,6 +25,14 @@ func configureDirect(c *bootstrap.Config, b backends) error {
 	return stand.Limit(c, askingPolicy(b.headers))
 }
 
+// configureBridged leads the stream to a bridge.
+func configureBridged(c *bootstrap.Config, b backends) error {
+	if err := stand.Bridge(c, b.service); err != nil {
+		return err
+	}
+	return stand.Limit(c, askingPolicy(b.headers))
+}
+
 // configureLocal puts Envoy's own local limiter in routelimit's place. It knows the callers that are written down, here
 // the probe; all others share a bucket.
 func configureLocal(c *bootstrap.Config, b backends) error {

@@ -65,7 +65,7 @@ func TestColumnsHaveWhatTheyNeedAndNoMore(t *testing.T) {
 		return shape{[]string{"public"}, slices.Concat([]string{"upstream"}, clusters), append(filters, router), 0}
 	}
 	want := map[string]shape{
-		keyNone: without(nil, nil), keyIdle: proxied, keyProxied: proxied, "direct": direct, keyLease: proxied, keyDeny: proxied,
+		keyNone: without(nil, nil), keyIdle: proxied, keyProxied: proxied, "direct": direct, "bridge": direct, keyLease: proxied, keyDeny: proxied,
 		"local":         without([]string{"envoy.filters.http.local_ratelimit"}, nil),
 		plainService:    without([]string{"envoy.filters.http.ratelimit"}, []string{"ratelimit"}),
 		windowedService: without([]string{"envoy.filters.http.ratelimit"}, []string{"ratelimit"}),

@@ -21,6 +21,7 @@ const (
 const (
 	decisionTimeout = "1s"
 	proxyTimeout    = "0.9s"
+	bridgeTimeout   = "900ms"
 )
 
 func idlePolicy(bool) string { return "{}" }

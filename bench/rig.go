@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 
 	"routelimit/bench/load"
@@ -65,6 +66,12 @@ func (r *rig) startColumn(ctx context.Context, s settings, c *column) (err error
 		}
 		b.service = c.served.grpc
 	}
+	if c.bridged {
+		if c.served, err = startBridge(ctx, filepath.Join(s.dir, bridgeProgram), b.redis); err != nil {
+			return err
+		}
+		b.service = c.served.grpc
+	}
 	c.envoy, c.addr, err = r.project.StartEnvoy(ctx, b.redis, s.EnvoyWorkers, func(config *bootstrap.Config) error {
 		return c.configure(config, b)
 	})
@@ -95,7 +102,7 @@ func (r *rig) exhaust(ctx context.Context, c *column) error {
 // serviceBinary is envoyproxy/ratelimit's, if it takes part.
 func (r *rig) serviceBinary(s settings) string {
 	for _, c := range r.columns {
-		if c.served != nil {
+		if c.service != nil {
 			return s.service
 		}
 	}

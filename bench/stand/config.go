@@ -81,6 +81,26 @@ func Direct(c *bootstrap.Config) error {
 	return nil
 }
 
+// Bridge leads the stream to a bridge at host:port.
+func Bridge(c *bootstrap.Config, addr string) error {
+	link, err := c.Cluster(bootstrap.LinkCluster)
+	if err != nil {
+		return err
+	}
+	delete(link, "transport_socket")
+	delete(link, "upstream_config")
+	if options, ok := link["typed_extension_protocol_options"].(map[string]any); ok {
+		for _, o := range options {
+			if http, ok := o.(map[string]any); ok {
+				delete(http, "http_filters")
+			}
+		}
+	}
+	remove(c, "listeners", redisListener)
+	remove(c, "clusters", bootstrap.RedisCluster)
+	return c.SetEndpoints(bootstrap.LinkCluster, addr)
+}
+
 // addUpstream adds a listener that answers everything itself and makes it the upstream: a real upstream cluster, since
 // Envoy's own rate limit filter is skipped on a route without one.
 func addUpstream(c *bootstrap.Config, port int) error {
