@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,7 +60,10 @@ func ParseField(text string) (Field, error) {
 	case '=':
 		f.constant, f.fixed = place[1:], true
 	case '.':
-		path, err := splitPath(place[1:])
+		path, err := SplitPath(place[1:])
+		if err == nil && strings.Contains(escapes.Replace(place), "[") {
+			err = errors.New("a path cannot go into a list; log the element as a field of its own")
+		}
 		if err != nil {
 			return f, fmt.Errorf("field %q: %w", text, err)
 		}
@@ -90,8 +94,11 @@ func cutPlace(text string) (name, place string, ok bool) {
 	return text[:at], text[at+1:], true
 }
 
-// splitPath cuts a path at its dots.
-func splitPath(text string) ([]string, error) {
+// escapes takes out what a backslash protects.
+var escapes = strings.NewReplacer(`\\`, "", `\[`, "")
+
+// SplitPath cuts a path of keys at its dots. A backslash takes the next character literally.
+func SplitPath(text string) ([]string, error) {
 	var path []string
 	var key []byte
 	for i := 0; i < len(text); i++ {
@@ -101,8 +108,6 @@ func splitPath(text string) ([]string, error) {
 		case c == '\\' && i+1 < len(text):
 			i++
 			key = append(key, text[i])
-		case c == '[':
-			return nil, fmt.Errorf("a path cannot go into a list; log the element as a field of its own")
 		default:
 			key = append(key, c)
 		}

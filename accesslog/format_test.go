@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,21 +156,25 @@ func TestFieldsAreFoundWhereTheyAreSaidToBe(t *testing.T) {
 
 func TestWrongFieldsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"method":       "names no place",
-		"=.a":          "names no place",
-		"method=":      "names no place",
-		"methd=.a":     `there is no "methd"`,
-		"method=.a..b": "an empty key",
-		"method=.a[0]": "cannot go into a list",
-		"method=0":     "is no place",
-		"method=129":   "is no place",
-		"method=verb":  "is no place",
-		"header:x=a=b": "is no place",
+		"method":         "names no place",
+		"=.a":            "names no place",
+		"method=":        "names no place",
+		"methd=.a":       `there is no "methd"`,
+		"method=.a..b":   "an empty key",
+		"method=.a[0]":   "cannot go into a list",
+		`method=.a\\[0]`: "cannot go into a list",
+		"method=0":       "is no place",
+		"method=129":     "is no place",
+		"method=verb":    "is no place",
+		"header:x=a=b":   "is no place",
 		"method=." + "a." + strings.Repeat("a.", 40) + "a": "more than 32",
 	} {
 		if _, err := ParseField(text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "write") && !strings.Contains(err.Error(), "log the") {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	if f, err := ParseField(`method=.a\[0].b\.c`); err != nil || !slices.Equal(f.path, []string{"a[0]", "b.c"}) {
+		t.Errorf("%q, %v", f.path, err)
 	}
 	text := `[2026-12-01T13:00:00.000Z] GET /`
 	for name, c := range map[string]struct {

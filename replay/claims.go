@@ -22,22 +22,3 @@ func (t tree) json() []byte {
 	text, _ := json.Marshal(t) // texts and trees of them can always be written
 	return text
 }
-
-// splitClaim cuts a path at its dots, as package identity does: a backslash takes
-// the next character literally.
-func splitClaim(text string) []string {
-	var path []string
-	var key []byte
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '.':
-			path, key = append(path, string(key)), nil
-		case c == '\\' && i+1 < len(text):
-			i++
-			key = append(key, text[i])
-		default:
-			key = append(key, c)
-		}
-	}
-	return append(path, string(key))
-}

@@ -138,7 +138,8 @@ func (r *request) body() *identity.Body {
 func (r *request) token() string {
 	claims := tree{}
 	for name, value := range r.present(r.view.claims) {
-		claims.set(splitClaim(name), value)
+		path, _ := accesslog.SplitPath(name) // identity has read it, and would not take a bad one
+		claims.set(path, value)
 	}
 	return "Bearer ." + base64.RawURLEncoding.EncodeToString(claims.json()) + "."
 }

@@ -34,6 +34,7 @@ func TestFieldsBecomeWhatTheyWereInTheRequest(t *testing.T) {
 		"property:source.address": {"header:x", "", "/", "id:203.0.113.7:5000"},
 		"jwt_unverified:sub":      {"", `s"ub`, "/", "id:s%22ub"},
 		"jwt_unverified:a.b\\.c":  {"", "deep", "/", "id:deep"},
+		"jwt_unverified:a[0]":     {"", "list", "/", "id:list"},
 		"jwt_unverified:iss":      {"header:authorization", "Bearer .eyJpc3MiOiJpIn0.", "/", "id:i"},
 		"path:id":                 {"header:x", "", "/things/7", "id:7"},
 	} {

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
+	"routelimit/accesslog"
 	"routelimit/replay"
 	"routelimit/simulate"
 )
@@ -43,12 +42,9 @@ wrong, or a log could not be read to its end. 2: the command line or a file cann
 }
 
 func (f *diffFlags) run(cmd *cobra.Command) error {
-	options, err := f.options("text", "json")
-	if err == nil {
-		err = stdinOnce(append([]string{f.before, f.after}, f.logs...)...)
-	}
+	options, err := f.begin([]string{f.before, f.after}, "text", "json")
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	before, frontBefore, err := readPolicy(f.before, cmd.InOrStdin())
 	if err != nil {
@@ -65,17 +61,13 @@ func (f *diffFlags) run(cmd *cobra.Command) error {
 	if options.Replay, err = f.settings(options.Replay, f.after, after, frontAfter); err != nil {
 		return err
 	}
-	inputs, size, end, err := f.open(cmd.InOrStdin())
+	var c *simulate.Comparison
+	err = f.play(cmd, &options, "comparison", func(inputs []accesslog.Input) (err error) {
+		c, err = simulate.Compare(cmd.Context(), before, after, inputs, old, options)
+		return err
+	})
 	if err != nil {
-		return usage(err)
-	}
-	defer end()
-	progress := startProgress(cmd.ErrOrStderr(), size)
-	options.Read.Progress = progress.add
-	c, err := simulate.Compare(cmd.Context(), before, after, inputs, old, options)
-	progress.end()
-	if err != nil {
-		return &failure{exitFindings, fmt.Errorf("the comparison was broken off: %w", err)}
+		return err
 	}
 	if f.output == "json" {
 		writeJSON(cmd.OutOrStdout(), c)

@@ -47,6 +47,34 @@ func (f *logFlags) add(cmd *cobra.Command, outputs string) {
 	flags.StringVar(&f.output, "output", "text", outputs)
 }
 
+// begin checks the flags, beside policies that may come from standard input too.
+func (f *logFlags) begin(policies []string, outputs ...string) (simulate.Options, error) {
+	options, err := f.options(outputs...)
+	if err == nil {
+		err = stdinOnce(append(policies, f.logs...)...)
+	}
+	if err != nil {
+		return options, usage(err)
+	}
+	return options, nil
+}
+
+// play opens the logs and has them played, with a bar that shows how far that is. what names it.
+func (f *logFlags) play(cmd *cobra.Command, o *simulate.Options, what string, run func([]accesslog.Input) error) error {
+	inputs, size, end, err := f.open(cmd.InOrStdin())
+	if err != nil {
+		return usage(err)
+	}
+	defer end()
+	progress := startProgress(cmd.ErrOrStderr(), size)
+	defer progress.end()
+	o.Read.Progress = progress.add
+	if err := run(inputs); err != nil {
+		return &failure{exitFindings, fmt.Errorf("the %s was broken off: %w", what, err)}
+	}
+	return nil
+}
+
 // options are what the flags say, checked.
 func (f *logFlags) options(outputs ...string) (simulate.Options, error) {
 	o := simulate.Options{Top: f.top}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"routelimit/accesslog"
 	"routelimit/simulate"
 	"routelimit/simulate/page"
 )
@@ -47,12 +48,9 @@ Exit code 0: the logs were played. 1: the policy is wrong, or a log could not be
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command) error {
-	options, err := f.options("text", "json", "csv")
-	if err == nil {
-		err = stdinOnce(append([]string{f.policy}, f.logs...)...)
-	}
+	options, err := f.begin([]string{f.policy}, "text", "json", "csv")
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	p, front, err := readPolicy(f.policy, cmd.InOrStdin())
 	if err != nil {
@@ -61,17 +59,13 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if options.Replay, err = f.settings(options.Replay, f.policy, p, front); err != nil {
 		return err
 	}
-	inputs, size, end, err := f.open(cmd.InOrStdin())
+	var report *simulate.Report
+	err = f.play(cmd, &options, "simulation", func(inputs []accesslog.Input) (err error) {
+		report, err = simulate.Run(cmd.Context(), p, inputs, options)
+		return err
+	})
 	if err != nil {
-		return usage(err)
-	}
-	defer end()
-	progress := startProgress(cmd.ErrOrStderr(), size)
-	options.Read.Progress = progress.add
-	report, err := simulate.Run(cmd.Context(), p, inputs, options)
-	progress.end()
-	if err != nil {
-		return &failure{exitFindings, fmt.Errorf("the simulation was broken off: %w", err)}
+		return err
 	}
 	if f.html != "" {
 		if err := writePage(f.html, report); err != nil {
