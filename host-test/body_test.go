@@ -239,3 +239,23 @@ func TestHeldUploadsArriveWhole(t *testing.T) {
 		}
 	}
 }
+
+// Who sends a long body on takes it piece by piece, and the stream keeps none of it.
+func TestTakeReturnsWhatCameSinceTheLastTime(t *testing.T) {
+	p := start(t, Options{}, "")
+	s := p.NewStream()
+	s.SendHeaders(RequestHeaders("POST", "example.com", "/"), false)
+	for i, piece := range []string{"one", "two"} {
+		s.SendBody([]byte(piece), i == 1)
+		if upstream, _ := s.Take(); string(upstream.Body) != piece || !upstream.Started || upstream.Ended != (i == 1) {
+			t.Errorf("piece %d: %+v", i, upstream)
+		}
+	}
+	s.Respond(Response{Headers: Headers{{":status", "200"}}, Body: []byte("three")})
+	if upstream, client := s.Take(); len(upstream.Body) != 0 || string(client.Body) != "three" || !client.Ended {
+		t.Errorf("upstream %+v, client %+v", upstream, client)
+	}
+	if _, client := s.Take(); len(client.Body) != 0 || client.Headers.Get(":status") != "200" {
+		t.Errorf("client %+v", client)
+	}
+}

@@ -45,6 +45,26 @@ func (c *Clock) Advance(d time.Duration) {
 	c.move(end)
 }
 
+// Follow moves the clock to a moment of a running clock, for a host that serves real requests. A tick that is due is
+// called once, however late it is, as Envoy's timer does.
+func (c *Clock) Follow(now time.Time) {
+	c.elapsed += max(0, now.Sub(c.real))
+	c.real = now
+	for t := c.next(); t != nil && t.due <= c.elapsed; t = c.next() {
+		t.due = c.elapsed + t.period
+		t.fire()
+	}
+}
+
+// UntilTick returns how long it is to the next tick, false if none runs.
+func (c *Clock) UntilTick() (time.Duration, bool) {
+	t := c.next()
+	if t == nil {
+		return 0, false
+	}
+	return max(0, t.due-c.elapsed), true
+}
+
 // Step changes the real time by d, as setting a machine's clock does: the
 // monotonic clock and the ticks do not notice. d may be negative.
 func (c *Clock) Step(d time.Duration) { c.real = c.real.Add(d) }

@@ -85,3 +85,34 @@ func TestVMsShareTheirProcessClock(t *testing.T) {
 		}
 	}
 }
+
+// A host that serves real requests is late now and then: a tick is then called once, not for every period that has passed.
+func TestFollowFiresALateTickOnce(t *testing.T) {
+	clock := NewClock()
+	start := clock.Now()
+	vm := startVM(t, overlaidGuest, Options{Clock: clock})
+	plugin(t, vm, "configure: ticks 10\ntick: now")
+	if d, ok := clock.UntilTick(); !ok || d != 10*time.Millisecond {
+		t.Errorf("%s, %v until the first tick", d, ok)
+	}
+	ticks := func() int { return len(said(vm, "tick [")) }
+	for _, step := range []struct {
+		at    time.Duration
+		ticks int
+		until time.Duration
+	}{
+		{9 * time.Millisecond, 0, time.Millisecond},
+		{10 * time.Millisecond, 1, 10 * time.Millisecond},
+		{time.Hour, 2, 10 * time.Millisecond},
+		{time.Hour - time.Second, 2, 10 * time.Millisecond}, // the machine's clock was set back
+		{time.Hour - time.Second + 10*time.Millisecond, 3, 10 * time.Millisecond},
+	} {
+		clock.Follow(start.Add(step.at))
+		if d, _ := clock.UntilTick(); ticks() != step.ticks || d != step.until || !clock.Now().Equal(start.Add(step.at)) {
+			t.Errorf("at %s: %d ticks, %s until the next one, clock at %s", step.at, ticks(), d, clock.Now().Sub(start))
+		}
+	}
+	if _, ok := NewClock().UntilTick(); ok {
+		t.Error("a clock without ticks has one")
+	}
+}

@@ -67,6 +67,10 @@ type Options struct {
 	// OnLog gets each line that is written; without it VM.Logs keeps them.
 	OnLog func(LogLine)
 
+	// OnRecord gets each value that a histogram records; without it
+	// Host.Histogram keeps them.
+	OnRecord func(histogram string, value uint64)
+
 	// Random is what random_get reads; nil is crypto/rand.
 	Random io.Reader
 }

@@ -116,7 +116,11 @@ func (in *instance) recordMetric(args []uint64) uint32 {
 	case metricGauge:
 		m.gauges[name] = value
 	default:
-		m.histograms[name] = append(m.histograms[name], value)
+		if record := in.vm.host.options.OnRecord; record != nil {
+			record(name, value)
+		} else {
+			m.histograms[name] = append(m.histograms[name], value)
+		}
 	}
 	return resultOK
 }

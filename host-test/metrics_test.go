@@ -39,3 +39,22 @@ func TestMetricCallsAnswerAsEnvoyDoes(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAHostMayTakeTheValuesOfHistogramsItself(t *testing.T) {
+	var got []uint64
+	h := NewHost(overlaidGuest, Options{OnRecord: func(name string, value uint64) {
+		if name != "h" {
+			t.Errorf("a value for %q", name)
+		}
+		got = append(got, value)
+	}})
+	vm, err := h.NewVM(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer vm.Close()
+	plugin(t, vm, "configure: define 2 h; record h 7; record h 9")
+	if diff := cmp.Diff([]uint64{7, 9}, got); diff != "" || len(h.Histogram("h")) != 0 {
+		t.Errorf("%s, kept %v", diff, h.Histogram("h"))
+	}
+}

@@ -155,6 +155,14 @@ func (s *Stream) Upstream() Message { return s.upstream }
 // Client returns what the client has seen of the response.
 func (s *Stream) Client() Message { return s.client }
 
+// Take returns what both ends have seen, and forgets the bytes of the bodies, so
+// that a long one takes no memory. The next call returns those that came since.
+func (s *Stream) Take() (upstream, client Message) {
+	upstream, client = s.upstream, s.client
+	s.upstream.Body, s.client.Body = nil, nil
+	return upstream, client
+}
+
 // Status returns the response's status as the client has seen it, "" before.
 func (s *Stream) Status() string { return s.client.Headers.Get(":status") }
 

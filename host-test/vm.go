@@ -96,6 +96,12 @@ func (vm *VM) reloadIfDue() {
 	}
 }
 
+// mostFaults are kept.
+const mostFaults = 1000
+
 func (vm *VM) fault(format string, args ...any) {
+	if len(vm.faults) == mostFaults {
+		return
+	}
 	vm.faults = append(vm.faults, fmt.Sprintf(format, args...))
 }
