@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -61,6 +62,44 @@ func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]int64, err
 		}
 	}
 	return stats, nil
+}
+
+// Bucket counts the values of a histogram that are no larger than UpTo, those of smaller buckets included.
+type Bucket struct {
+	UpTo  float64
+	Count uint64
+}
+
+// Histogram is a histogram since Envoy's start; nil if there is none of that name. Envoy brings it up to date every five
+// seconds. There is no bucket for what is larger than the largest bound.
+func (e *Envoy) Histogram(ctx context.Context, name string) ([]Bucket, error) {
+	body, err := e.Get(ctx, "/stats?format=json&histogram_buckets=cumulative&filter="+url.QueryEscape("^"+regexp.QuoteMeta(name)+"$"))
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Stats []struct {
+			Histograms []struct {
+				Name    string `json:"name"`
+				Buckets []struct {
+					UpTo  float64 `json:"upper_bound"`
+					Count uint64  `json:"cumulative"`
+				} `json:"buckets"`
+			} `json:"histograms"`
+		} `json:"stats"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("envoy's histograms cannot be read: %w; check the Envoy's version", err)
+	}
+	var buckets []Bucket
+	for _, s := range answer.Stats {
+		for _, h := range s.Histograms {
+			for _, b := range h.Buckets {
+				buckets = append(buckets, Bucket(b))
+			}
+		}
+	}
+	return buckets, nil
 }
 
 // Prometheus is the text of /stats/prometheus.
