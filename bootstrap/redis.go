@@ -1,6 +1,9 @@
 package bootstrap
 
+import "net/netip"
+
 const (
+	tlsSocket        = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 	redisClusterType = "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig"
 	redisProtocol    = "type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions"
 )
@@ -52,5 +55,27 @@ func (c *Config) SetRedisAuth(user, password string) error {
 		options["auth_username"] = map[string]any{"inline_string": user}
 	}
 	cl["typed_extension_protocol_options"] = map[string]any{"envoy.filters.network.redis_proxy": options}
+	return nil
+}
+
+// SetRedisTLS makes Envoy speak TLS with Redis. The certificate has to name this host, a name or an address, and to be signed
+// by an authority in a file.
+func (c *Config) SetRedisTLS(host, authority string) error {
+	cl, err := c.Cluster(RedisCluster)
+	if err != nil {
+		return err
+	}
+	kind := "DNS"
+	context := map[string]any{"@type": tlsSocket}
+	if _, err := netip.ParseAddr(host); err == nil {
+		kind = "IP_ADDRESS"
+	} else {
+		context["sni"] = host
+	}
+	context["common_tls_context"] = map[string]any{"validation_context": map[string]any{
+		"trusted_ca":                    map[string]any{"filename": authority},
+		"match_typed_subject_alt_names": []any{map[string]any{"san_type": kind, "matcher": map[string]any{"exact": host}}},
+	}}
+	cl["transport_socket"] = map[string]any{"name": "envoy.transport_sockets.tls", "typed_config": context}
 	return nil
 }
