@@ -24,7 +24,7 @@ requests of each route that only one of them refuses, and the identities that lo
 
 ` + aboutLogs + `
 
-  routelimit diff --old policy.json --new policy.next.json --log access.log
+  routelimit diff --old docs/examples/policy.json --new docs/examples/policy.next.json --log docs/examples/access.log
 
 Exit code 0: whatever the old policy lets pass, the new one does. 1: it refuses a request that the old one lets pass, a policy is
 wrong, or a log could not be read to its end. 2: the command line or a file cannot be read.`,

@@ -20,7 +20,9 @@ policy, the key is read from that environment variable, which must be set here a
 The value is what a request sends. Without VALUE one line of standard input is read, which no shell remembers and no process list
 shows:
 
-  routelimit hash api_key < key.txt`,
+  routelimit hash api_key < key.txt
+
+Exit code 0: it was printed. 1: the policy is wrong. 2: the command line or a file cannot be read, or there is no such identity.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.hash(cmd.OutOrStdout(), cmd.InOrStdin(), args)

@@ -26,6 +26,10 @@ func lintCommand() *cobra.Command {
 
 Errors are what cannot work as it is written; warnings what can, and probably is not meant. All are printed, one a line:
 FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].
+
+  routelimit lint envoy.yaml
+  routelimit lint --output github docs/examples/policy.json
+
 Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot be read or holds no policy.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,8 +25,8 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// program is the whole program: it reads stdin for "-", and returns the exit code.
-func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// newRoot is the program's command line.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "routelimit",
 		Short:         "Rate limits for Envoy, shared through Redis, decided inside the proxy",
@@ -38,7 +38,12 @@ func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		runCommand(), lintCommand(), testCommand(), explainCommand(), simulateCommand(), diffCommand(), importCommand(),
 		hashCommand(), peekCommand(), resetCommand(), topCommand(), renderCommand(), bridgeCommand(), schemaCommand(), upstreamCommand(), versionCommand(),
 	)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// program is the whole program: it reads stdin for "-", and returns the exit code.
+func program(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -31,7 +31,7 @@ A limit whose identity the log has no place for is left out, and the report says
 
 ` + aboutLogs + `
 
-  routelimit simulate --policy policy.json --log access.log --log access.log.1.gz --html report.html
+  routelimit simulate --policy docs/examples/policy.json --log docs/examples/access.log --html report.html
   zcat logs/*.gz | routelimit simulate --log - --output json
 
 Exit code 0: the logs were played. 1: the policy is wrong, or a log could not be read to its end or holds no request.

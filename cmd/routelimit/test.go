@@ -41,7 +41,7 @@ counted stays in memory, unless --redis gives a Redis, whose keys are this run's
         - {send: 10 x POST /login, from: 203.0.113.7, json: {username: alice}, upstream: 401, expect: 401}
         - {send: POST /login, from: 203.0.113.7, json: {username: alice}, expect: {status: 429, retry_after: 300}}
 
-  routelimit test policy.test.yaml --junit report.xml
+  routelimit test docs/examples/readme.test.yaml --junit report.xml
 
 docs/testing-policies.md describes the fields. Exit code 0: every test passed. 1: one failed, or its policy is wrong.
 2: the command line or a file cannot be read.`,

@@ -11,7 +11,12 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the program's version",
-		Args:  cobra.NoArgs,
+		Long: `Print the program's version, or the commit that it was built from, and that of Go.
+
+  routelimit version
+
+Exit code 0: it was printed. 2: the command line is wrong.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, _ := debug.ReadBuildInfo() // nil only for programs built without modules
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
