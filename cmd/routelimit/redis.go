@@ -21,22 +21,15 @@ type givenRedis struct {
 	network, addr  string // tcp and host:port, or unix and a socket's path
 	user, password string
 	tls            *tls.Config // nil: none
+	authority      string      // the file that tls was made of; "": the system's authorities
 	cluster        bool
-	warning        string // "" if its settings are fit
+	warnings       []string // about settings that are not fit
 }
 
 // redisPatience is how long a given Redis may take to answer.
 const redisPatience = 2 * time.Second
 
-// findRedis asks the Redis at a URL what it is. The error says what to do if it does not answer or cannot be used.
-func findRedis(ctx context.Context, url string) (*givenRedis, error) {
-	options, err := redisOptions(url)
-	if err != nil {
-		return nil, err
-	}
-	return askRedis(ctx, options)
-}
-
+// askRedis asks a Redis what it is. The error says what to do if it does not answer or cannot be used.
 func askRedis(ctx context.Context, options *redis.Options) (*givenRedis, error) {
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -59,10 +52,7 @@ func askRedis(ctx context.Context, options *redis.Options) (*givenRedis, error) 
 	}
 	found := &givenRedis{network: options.Network, addr: options.Addr, user: options.Username, password: options.Password, tls: options.TLSConfig}
 	found.cluster = strings.Contains(info, "cluster_enabled:1")
-	if !strings.Contains(info, "maxmemory:0\r") && !strings.Contains(info, "maxmemory_policy:noeviction") {
-		found.warning = "this Redis evicts keys when its memory is full, and an evicted key is a forgotten count: " +
-			"set maxmemory-policy noeviction"
-	}
+	found.warnings = found.unfit(ctx, info)
 	return found, nil
 }
 
@@ -77,17 +67,7 @@ func cureOfSilence(err error) string {
 
 func isAuth(err error) bool { return resp.ClassifyError([]byte(err.Error())) == resp.Auth }
 
-// redisOptions reads redis://user:password@host:port, unix:///path or host:port, for an Envoy to use it.
-func redisOptions(url string) (*redis.Options, error) {
-	options, err := readRedisURL(url)
-	if err == nil && options.TLSConfig != nil {
-		return nil, errors.New("a Redis behind TLS needs a certificate authority, which a URL cannot name; " +
-			"write it into the Envoy configuration as the comment at the end of envoy.yaml shows, and run Envoy itself")
-	}
-	return options, err
-}
-
-// readRedisURL reads the same, and rediss:// for TLS.
+// readRedisURL reads redis://user:password@host:port, rediss:// for TLS, unix:///path or host:port.
 func readRedisURL(url string) (*redis.Options, error) {
 	if !strings.Contains(url, "://") {
 		url = "redis://" + url
@@ -114,6 +94,15 @@ func (r *givenRedis) use(c *bootstrap.Config) error {
 	}
 	if err := set(); err != nil {
 		return err
+	}
+	if r.tls != nil {
+		authority, err := authorityFile(r.authority)
+		if err != nil {
+			return err
+		}
+		if err := c.SetRedisTLS(r.tls.ServerName, authority); err != nil {
+			return err
+		}
 	}
 	return c.SetRedisAuth(r.user, r.password)
 }

@@ -49,5 +49,9 @@ func (a *redisAccess) find(ctx context.Context) (*givenRedis, error) {
 	if options.TLSConfig.RootCAs, err = readAuthority(a.authority); err != nil {
 		return nil, err
 	}
-	return askRedis(ctx, options)
+	found, err := askRedis(ctx, options)
+	if err == nil {
+		found.authority = a.authority
+	}
+	return found, err
 }

@@ -69,14 +69,17 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		"unreachable Redis":    {[]string{"--redis", "127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
 		"silent Redis":         {[]string{"--redis", broken}, []string{"does not answer", "start it"}},
 		"no Redis address":     {[]string{"--redis", "redis://a:hunter2@b:c:d"}, []string{"cannot be read", "write redis://"}},
-		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"TLS", "envoy.yaml"}},
+		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
+		"page port in use":     {[]string{"--page-port", port}, []string{"port " + port + " is in use", "--page-port"}},
+		"a page's port twice":  {[]string{"--port", port, "--page-port", port}, []string{"port " + port, "both --port and --page-port"}},
 		"Redis database":       {[]string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
 		"no upstream address":  {[]string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
+		"no module for wazero": {[]string{"--engine", "wazero", "--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
 		"no Envoy":             {[]string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "set ENVOY="}},
 		"no cluster for Redis": {[]string{"--config", noRedis}, []string{`"redis"`, "add it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"run", "--port", "0", "--admin-port", "0"}, tt.args...)
+			args := append([]string{"run", "--port", "0", "--admin-port", "0", "--page-port", "0"}, tt.args...)
 			code, out, err := call(t, args...)
 			if code != exitFindings || out != "" || strings.Count(err, "\n") != 1 || strings.Contains(err, "hunter2") {
 				t.Errorf("code %d, stdout %q, stderr %q", code, out, err)

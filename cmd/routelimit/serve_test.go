@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -35,7 +37,7 @@ func startRun(t *testing.T, args ...string) *running {
 	r := &running{cancel: cancel, ended: make(chan int, 1), stderr: &bytes.Buffer{}}
 	out, in := io.Pipe()
 	go func() {
-		args := append([]string{"run", "--port", "0", "--admin-port", "0"}, args...)
+		args := append([]string{"run", "--port", "0", "--admin-port", "0", "--page-port", "0"}, args...)
 		code := program(ctx, args, strings.NewReader(""), in, r.stderr)
 		in.Close()
 		r.ended <- code
@@ -98,15 +100,25 @@ func (tp tip) do(t *testing.T, base string) *http.Response {
 }
 
 func TestRunAnswersAsItsTipsSayAndLeavesNothing(t *testing.T) {
-	tmp := atRoot(t)
-	r := startRun(t, "--config", patient(t))
-	base, redisAddr, upstream := "http://"+r.address(t, "envoy"), r.address(t, "redis"), r.address(t, "upstream")
-
-	bearer := regexp.MustCompile(`Bearer ([^']+)'`).FindStringSubmatch(r.said)
-	if bearer == nil {
-		t.Fatalf("no token in:\n%s", r.said)
+	for _, engine := range []string{withEnvoy, withWazero} {
+		t.Run(engine, func(t *testing.T) { answersAsItsTipsSay(t, engine) })
 	}
-	list := tips(shippedPolicy(t), bearer[1])
+}
+
+func answersAsItsTipsSay(t *testing.T, engine string) {
+	tmp := atRoot(t)
+	r := startRun(t, "--config", patient(t), "--engine", engine)
+	base, redisAddr, upstream := "http://"+r.address(t, engine), r.address(t, "redis"), r.address(t, "upstream")
+	page := r.address(t, "live page")
+
+	token := ""
+	if bearer := regexp.MustCompile(`Bearer ([^']+)'`).FindStringSubmatch(r.said); bearer != nil {
+		token = bearer[1]
+	}
+	if (token != "") != (engine == withEnvoy) {
+		t.Fatalf("token %q in:\n%s", token, r.said)
+	}
+	list := tips(shippedPolicy(t), token)
 	if len(list) != 5 {
 		t.Errorf("%d tips for the five kinds of routes in envoy.yaml", len(list))
 	}
@@ -124,18 +136,37 @@ func TestRunAnswersAsItsTipsSayAndLeavesNothing(t *testing.T) {
 			}
 		}
 	}
-	forged := tip{method: "POST", path: "/orders", header: "authorization: Bearer " + bearer[1] + "AA"}
-	if resp := forged.do(t, base); resp.StatusCode != http.StatusUnauthorized {
+	forged := tip{method: "POST", path: "/orders", header: "authorization: Bearer " + token + "AA"}
+	if resp := forged.do(t, base); engine == withEnvoy && resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a spoiled token gets %d", resp.StatusCode)
 	}
+	shows(t, "http://"+page+"/state", `"terms":"10 in 5m by sliding_log"`, `"refused":1`, `username:2bd806c97f0e00af`, `"breaker_open":0`)
 
 	http.DefaultClient.CloseIdleConnections()
 	r.end(t)
 	empty(t, tmp)
-	for _, addr := range []string{strings.TrimPrefix(base, "http://"), redisAddr, upstream} {
+	for _, addr := range []string{strings.TrimPrefix(base, "http://"), redisAddr, upstream, page} {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			conn.Close()
 			t.Errorf("something listens on %s after the end", addr)
+		}
+	}
+}
+
+// shows waits until the live page has all of this.
+func shows(t *testing.T, url string, wanted ...string) {
+	t.Helper()
+	var body string
+	lacks := func(want string) bool { return !strings.Contains(body, want) }
+	for end := time.Now().Add(20 * time.Second); body == "" || slices.ContainsFunc(wanted, lacks); time.Sleep(100 * time.Millisecond) {
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if body = string(text); err != nil || time.Now().After(end) {
+			t.Fatalf("%v; the page shows:\n%s", err, body)
 		}
 	}
 }
@@ -178,6 +209,8 @@ func shippedPolicy(t *testing.T) *policy.Policy {
 type fixture struct {
 	url    string
 	client redis.UniversalClient
+	engine string
+	args   []string
 }
 
 func TestRunUsesTheRedisAndTheUpstreamThatAreGiven(t *testing.T) {
@@ -193,21 +226,32 @@ func TestRunUsesTheRedisAndTheUpstreamThatAreGiven(t *testing.T) {
 			options.Password = "p@ss"
 			client := redis.NewClient(options)
 			t.Cleanup(func() { client.Close() })
-			return fixture{"redis://:p%40ss@" + r.Addr(), client}
+			return fixture{"redis://:p%40ss@" + r.Addr(), client, withEnvoy, nil}
 		},
 		"a socket": func(t *testing.T) fixture {
 			r := servertest.StartRedis(t, servers.RedisOptions{Socket: true, Dir: shortDir(t)})
-			return fixture{r.URL(), r.Client()}
+			return fixture{r.URL(), r.Client(), withEnvoy, nil}
 		},
 		"a Cluster": func(t *testing.T) fixture {
 			c := servertest.StartCluster(t, servers.ClusterOptions{Primaries: 3})
-			return fixture{c.Addrs()[1], c.Client()}
+			return fixture{c.Addrs()[1], c.Client(), withEnvoy, nil}
+		},
+		"TLS":                func(t *testing.T) fixture { return secured(t, withEnvoy) },
+		"TLS, without Envoy": func(t *testing.T) fixture { return secured(t, withWazero) },
+		"a Cluster, without Envoy": func(t *testing.T) fixture {
+			c := servertest.StartCluster(t, servers.ClusterOptions{Primaries: 3})
+			return fixture{c.Addrs()[1], c.Client(), withWazero, nil}
+		},
+		"a socket, without Envoy": func(t *testing.T) fixture {
+			r := servertest.StartRedis(t, servers.RedisOptions{Socket: true, Dir: shortDir(t)})
+			return fixture{r.URL(), r.Client(), withWazero, nil}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := start(t)
-			r := startRun(t, "--redis", given.url, "--upstream", u.Addr())
-			resp := decided(t, tip{method: "GET", path: "/api/search", header: "x-api-key: k"}, "http://"+r.address(t, "envoy"))
+			args := append([]string{"--redis", given.url, "--upstream", u.Addr(), "--engine", given.engine}, given.args...)
+			r := startRun(t, args...)
+			resp := decided(t, tip{method: "GET", path: "/api/search", header: "x-api-key: k"}, "http://"+r.address(t, given.engine))
 			if resp.StatusCode != http.StatusOK || resp.Header.Get("x-ratelimit-limit") != "300" {
 				t.Errorf("%d, %v", resp.StatusCode, resp.Header)
 			}
@@ -226,6 +270,66 @@ func TestRunUsesTheRedisAndTheUpstreamThatAreGiven(t *testing.T) {
 		})
 	}
 	empty(t, tmp)
+}
+
+// secured is a Redis behind TLS, whose certificate an authority in a file has signed.
+func secured(t *testing.T, engine string) fixture {
+	r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+	certificate, key := selfSigned(t)
+	return fixture{"rediss://" + behindTLS(t, r, certificate, key), r.Client(), engine, []string{"--redis-ca", certificate}}
+}
+
+// A policy by itself is enough, in JSON and in YAML.
+func TestRunTakesAPolicyByItself(t *testing.T) {
+	const inYAML = `
+redis: {timeout: 10s}
+identities:
+  key: {from: "header:x-key", secret: true}
+routes:
+  GET /few: {identity: key|ip, limit: 2, window: 24h, on_error: closed}
+default: {identity: ip, limit: 1000, window: 24h}
+`
+	const inJSON = `{"redis": {"timeout": "10s"}, "identities": {"key": {"from": "header:x-key", "secret": true}},
+		"routes": {"GET /few": {"identity": "key|ip", "limit": 2, "window": "24h", "on_error": "closed"}}, "default": {"identity": "ip", "limit": 1000, "window": "24h"}}`
+	yaml, json := write(t, "policy.yaml", inYAML), write(t, "policy.json", inJSON)
+	tmp := atRoot(t)
+	for _, c := range []struct{ policy, engine string }{{yaml, withEnvoy}, {json, withWazero}} {
+		t.Run(c.engine, func(t *testing.T) {
+			r := startRun(t, "--config", c.policy, "--engine", c.engine)
+			base := "http://" + r.address(t, c.engine)
+			for i, want := range []int{200, 200, 429} {
+				if resp := (tip{method: "GET", path: "/few", header: "x-key: k"}).do(t, base); resp.StatusCode != want {
+					t.Errorf("request %d: %d, want %d", i+1, resp.StatusCode, want)
+				}
+			}
+			if resp := (tip{method: "GET", path: "/few", header: "x-key: other"}).do(t, base); resp.StatusCode != 200 {
+				t.Errorf("another key: %d", resp.StatusCode)
+			}
+			http.DefaultClient.CloseIdleConnections()
+			r.end(t)
+		})
+	}
+	empty(t, tmp)
+}
+
+// What would make limits fail later is said at the start, on the terminal and on the page.
+func TestRunWarnsOfAnEvictingRedisAndADeadUpstream(t *testing.T) {
+	atRoot(t)
+	redis := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir(), Args: []string{"--maxmemory-policy", "allkeys-lru"}})
+	r := startRun(t, "--engine", withWazero, "--redis", redis.URL(), "--upstream", "127.0.0.1:1")
+	for _, want := range []string{
+		"WARNING: this Redis has maxmemory-policy allkeys-lru and evicts keys once maxmemory is set", "set maxmemory-policy noeviction",
+		"WARNING: the upstream does not answer", "correct --upstream",
+	} {
+		if !strings.Contains(r.said, want) {
+			t.Errorf("not said: %q in\n%s", want, r.said)
+		}
+		shows(t, "http://"+r.address(t, "live page")+"/state", strings.TrimPrefix(want, "WARNING: "))
+	}
+	if resp := (tip{method: "GET", path: "/healthz"}).do(t, "http://"+r.address(t, withWazero)); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	r.end(t)
 }
 
 // decided asks until Redis has decided in time about all limits of a route, the tightest of which is 300: on a busy
@@ -275,12 +379,13 @@ func allKeys(t *testing.T, client redis.UniversalClient) []string {
 func TestWaitNoticesAServerThatEndsByItself(t *testing.T) {
 	config := read(t, "../../servers/testdata/plain.yaml")
 	for name, end := range map[string]func(*stage){
-		"envoy": func(s *stage) { s.envoy.Kill() },
+		"envoy": func(s *stage) { s.engine.(envoyEngine).Kill() },
 		"redis": func(s *stage) { s.redis.Kill() },
 	} {
 		s := &stage{
-			envoy: servertest.StartEnvoy(t, servers.EnvoyOptions{Config: []byte(config)}),
-			redis: servertest.StartRedis(t, servers.RedisOptions{}),
+			flags:  &runFlags{engine: withEnvoy},
+			engine: envoyEngine{servertest.StartEnvoy(t, servers.EnvoyOptions{Config: []byte(config)})},
+			redis:  servertest.StartRedis(t, servers.RedisOptions{}),
 		}
 		end(s)
 		if err := s.wait(t.Context()); err == nil || !strings.Contains(err.Error(), name+" ended by itself; run again") {

@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"net"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"routelimit/bootstrap"
-	"routelimit/bootstrap/lint"
+	"routelimit/live"
 	"routelimit/policy"
 	"routelimit/servers"
 )
@@ -21,26 +22,27 @@ type stage struct {
 	progress io.Writer
 
 	policy *policy.Policy
+	raw    string            // the policy as the module reads it
+	env    map[string]string // the variables that it names
 	config *bootstrap.Config
-	token  string // of a demo user; "" if the configuration has an issuer of its own
+	token  string // of a demo user; "" if nobody issues one
 
 	envoyBinary, redisBinary string
 
 	given    *givenRedis // or
 	redis    *servers.Redis
-	upstream *servers.Upstream // nil: given
-	envoy    *servers.Envoy
-	public   string // host:port where a client on this machine reaches Envoy
+	client   redis.UniversalClient // of either
+	upstream *servers.Upstream     // nil: given
+	engine   engine
+	public   string // host:port where a client on this machine reaches it
+	admin    string // URL of Envoy's admin page; "": there is no Envoy
+	page     *live.Page
+	warnings []string
 }
 
 // start does everything that can fail, the cheap checks first.
 func (s *stage) start(ctx context.Context) error {
-	steps := []func(context.Context) error{
-		s.readConfig, s.checkModule,
-		func(context.Context) error { return s.flags.checkPorts() },
-		s.findServers, s.startRedis, s.tryRedis, s.startUpstream, s.addToken, s.startEnvoy,
-	}
-	for _, step := range steps {
+	for _, step := range s.steps() {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -48,110 +50,117 @@ func (s *stage) start(ctx context.Context) error {
 	return nil
 }
 
+func (s *stage) steps() []func(context.Context) error {
+	ports := func(context.Context) error { return s.flags.checkPorts() }
+	if s.flags.engine == withWazero {
+		return []func(context.Context) error{
+			s.readConfig, ports, s.findServers, s.startRedis, s.tryRedis, s.startUpstream, s.tryUpstream, s.startWazero, s.startPage,
+		}
+	}
+	return []func(context.Context) error{
+		s.readConfig, s.checkModule, ports, s.findServers, s.startRedis, s.pointAtRedis, s.tryRedis, s.startUpstream, s.tryUpstream,
+		s.addToken, s.startEnvoy, s.startPage,
+	}
+}
+
 // stop ends what was started, in the order of the requests' way.
 func (s *stage) stop() {
-	if s.envoy != nil {
-		s.envoy.Stop()
+	if s.page != nil {
+		s.page.Stop()
+	}
+	if s.engine != nil {
+		s.engine.Stop()
 	}
 	if s.upstream != nil {
 		s.upstream.Stop()
+	}
+	if s.client != nil {
+		s.client.Close()
 	}
 	if s.redis != nil {
 		s.redis.Stop()
 	}
 }
 
-// readConfig reads the Envoy configuration and refuses one whose policy has errors, with their places in the file.
-func (s *stage) readConfig(context.Context) error {
-	file, err := os.ReadFile(s.flags.config)
-	if err != nil {
-		return fmt.Errorf("cannot read the Envoy configuration: %w; run in the project's folder, or name a file with --config", err)
-	}
-	var key hashKey
-	found, err := lint.File(file, lint.Options{Env: key.lookup})
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
-	}
-	if key.wrong != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, key.wrong)
-	}
-	if errors, _ := count(found); errors > 0 {
-		var list strings.Builder
-		printText(&list, s.flags.config, found)
-		return fmt.Errorf("the configuration has errors; correct them:\n%s", strings.TrimSpace(list.String()))
-	}
-	if len(found) > 0 {
-		printText(s.progress, s.flags.config, found)
-	}
-	if s.config, err = bootstrap.Parse(file); err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
-	}
-	raw, err := s.config.Policy()
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
-	}
-	s.policy, err = policy.Parse([]byte(raw), os.LookupEnv)
-	return err // lint has read it
-}
-
-// checkModule says how to get a module that is not there, before Envoy says it less clearly.
-func (s *stage) checkModule(context.Context) error {
-	for _, p := range s.config.Plugins() {
-		if p.Module() == "" {
-			continue // not a local file
-		}
-		if _, err := os.Stat(p.Module()); err != nil {
-			return fmt.Errorf("the module cannot be read: %w; build it with: make wasm", err)
-		}
-	}
-	return nil
-}
-
 // findServers fetches what is missing, before anything is started.
 func (s *stage) findServers(ctx context.Context) (err error) {
 	box := servers.NewToolbox(s.progress)
 	box.GivenEnvoy = s.flags.envoy
-	if s.envoyBinary, err = box.Envoy(ctx, ""); err != nil {
-		return err
+	if s.flags.engine == withEnvoy {
+		if s.envoyBinary, err = box.Envoy(ctx, ""); err != nil {
+			return err
+		}
 	}
-	if s.flags.redis == "" {
+	if s.flags.redis.url == "" {
 		s.redisBinary, err = box.Redis(ctx, "")
 	}
 	return err
 }
 
 func (s *stage) startRedis(ctx context.Context) (err error) {
-	if s.flags.redis != "" {
-		if s.given, err = findRedis(ctx, s.flags.redis); err != nil {
+	if s.flags.redis.url != "" {
+		if s.given, err = s.flags.redis.find(ctx); err != nil {
 			return err
 		}
-		return s.given.use(s.config)
+		s.client = s.given.client()
+		s.warnings = append(s.warnings, s.given.warnings...)
+		return nil
 	}
 	if s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Binary: s.redisBinary}); err != nil {
 		return err
+	}
+	s.client = (&givenRedis{network: s.redis.Network(), addr: s.redis.Addr()}).client()
+	return nil
+}
+
+// pointAtRedis makes Envoy use it.
+func (s *stage) pointAtRedis(context.Context) error {
+	if s.given != nil {
+		return s.given.use(s.config)
 	}
 	return s.config.SetRedis(s.redis.Addr())
 }
 
 // tryRedis has it decide once.
 func (s *stage) tryRedis(ctx context.Context) error {
-	prefix := s.policy.Redis.KeyPrefix
-	if s.given == nil {
-		return tryDecision(ctx, s.redis.Client(), prefix)
-	}
-	client := s.given.client()
-	defer client.Close()
-	return tryDecision(ctx, client, prefix)
+	return tryDecision(ctx, s.client, s.policy.Redis.KeyPrefix)
 }
 
 func (s *stage) startUpstream(context.Context) (err error) {
-	if s.flags.upstream != "" {
-		return s.config.SetUpstream(s.flags.upstream)
+	if s.flags.upstream == "" {
+		if s.upstream, err = startDemo(""); err != nil {
+			return err
+		}
 	}
-	if s.upstream, err = startDemo(""); err != nil {
-		return err
+	return s.config.SetUpstream(s.upstreamAddr())
+}
+
+func (s *stage) upstreamAddr() string {
+	if s.upstream != nil {
+		return s.upstream.Addr()
 	}
-	return s.config.SetUpstream(s.upstream.Addr())
+	return s.flags.upstream
+}
+
+// upstreamPatience is how long a given upstream may take to take a connection.
+const upstreamPatience = 2 * time.Second
+
+// tryUpstream warns of one that is not there. It may come later.
+func (s *stage) tryUpstream(ctx context.Context) error {
+	if s.upstream != nil {
+		return nil
+	}
+	network, addr := "tcp", s.flags.upstream
+	if strings.HasPrefix(addr, "/") {
+		network = "unix"
+	}
+	dialer := net.Dialer{Timeout: upstreamPatience}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		s.warnings = append(s.warnings, fmt.Sprintf("the upstream does not answer: %v; whatever passes its limits gets 503 until it does: start it, or correct --upstream", err))
+		return ctx.Err()
+	}
+	return conn.Close()
 }
 
 // addToken makes an issuer for the demo in place of the example key that nobody owns.
@@ -170,23 +179,14 @@ func (s *stage) addToken(context.Context) error {
 	return err
 }
 
-func (s *stage) startEnvoy(ctx context.Context) (err error) {
-	if err := s.config.SetListener(bootstrap.PublicListener, s.flags.listen, s.flags.port); err != nil {
-		return err
+func (s *stage) startPage(ctx context.Context) (err error) {
+	if s.flags.noPage {
+		return nil
 	}
-	s.config.SetAdmin("127.0.0.1", s.flags.adminPort)
-	fmt.Fprintln(s.progress, "starting Envoy, which compiles the module: a few seconds")
-	s.envoy, err = servers.StartEnvoy(ctx, servers.EnvoyOptions{
-		Binary: s.envoyBinary, Config: s.config.Bytes(), Concurrency: s.flags.concurrency,
+	s.page, err = live.Start(ctx, live.Options{
+		Source: s.engine, Policy: s.policy, Redis: s.client, LogFile: s.engine.LogFile(), Facts: s.facts(), Warnings: s.warnings,
+		Port: s.flags.pagePort,
 	})
-	var refused *servers.EnvoyConfigError
-	if errors.As(err, &refused) {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
-	}
-	if err != nil {
-		return err
-	}
-	s.public, err = s.envoy.Address(ctx, bootstrap.PublicListener)
 	return err
 }
 
