@@ -10,7 +10,7 @@ INLINING := -d=pgoinlinebudget=400
 
 HELD    := module/built/routelimit.wasm.gz
 
-SOURCES := $(shell find accesslog answer cmd bootstrap described filter host-test limit module policy policytest render replay resp servers shim simulate stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' 2>/dev/null) filter/default.pgo go.mod go.sum
+SOURCES := $(shell find accesslog answer bootstrap bridge cmd described filter host-test imported limit live module plainfmt policy policytest render replay resp servers shim simulate standalone stored top -name '*.go' -not -name '*_test.go' -o -name '*.lua' -o -name '*.tmpl' -o -path 'live/page.*' 2>/dev/null) filter/default.pgo go.mod go.sum
 
 # What vet shall read as it reads fmt.Sprintf.
 PRINTF  := -printf.funcs=Sprintf,Errorf,Fail,fail
@@ -30,6 +30,12 @@ test: build
 	$(GO) test -timeout 30m ./...
 	$(GO) vet -C deploy/tools ./...
 	$(GO) test -C deploy/tools -timeout 15m -count 1 ./...
+
+## test-page: the pages of the program in a headless Chromium, which CHROMIUM= names or which is on PATH
+.PHONY: test-page
+test-page: build
+	$(GO) vet -tags browser ./browser
+	$(GO) test -count 1 -tags browser ./browser
 
 ## test-matrix: the integration tests on every Envoy that can be fetched, and a table of what came of them
 .PHONY: test-matrix
