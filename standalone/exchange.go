@@ -18,9 +18,10 @@ type exchange struct {
 	stream    *hosttest.Stream
 
 	request  *http.Request
-	upstream *passage // the request, behind the filter
-	client   *passage // the response, behind the filter
-	asked    bool     // the upstream
+	trailer  http.Header // of the request on its way to the upstream: the names until the values are there
+	upstream *passage    // the request, behind the filter
+	client   *passage    // the response, behind the filter
+	asked    bool        // the upstream
 	answered chan struct{}
 }
 
@@ -35,7 +36,7 @@ func (x *exchange) serve(w http.ResponseWriter, r *http.Request, front *bootstra
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	x.request = r
+	x.request, x.trailer = r, r.Trailer.Clone()
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/2 is so anyway
 	bodyless := r.Body == http.NoBody
@@ -160,7 +161,7 @@ func (x *exchange) answer(w http.ResponseWriter, fed <-chan struct{}) bool {
 			_ = control.Flush() // a writer that cannot flush sends at its end
 		}
 		if err == io.EOF {
-			for _, line := range x.client.trailer() {
+			for _, line := range x.client.lastLines() {
 				w.Header().Add(http.TrailerPrefix+line[0], line[1])
 			}
 			return true

@@ -98,8 +98,8 @@ func (p *passage) room() {
 	}
 }
 
-// trailer returns the trailers, once Read has said io.EOF.
-func (p *passage) trailer() hosttest.Headers {
+// lastLines returns the trailers, once Read has said io.EOF.
+func (p *passage) lastLines() hosttest.Headers {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.trailers

@@ -209,6 +209,34 @@ func TestARefusedUploadEndsItsConnection(t *testing.T) {
 	}
 }
 
+func TestTrailersArePassedOnWithManyAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			conn, err := net.Dial("tcp", r.Addr())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			fmt.Fprintf(conn, "POST /upload HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntrailer: x-sum, x-none\r\n\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\nx-other: 1\r\n\r\n")
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			var seen servers.Seen
+			if err := json.NewDecoder(response.Body).Decode(&seen); err != nil || seen.Bytes != 5 || seen.Trailer.Get("x-sum") != "5" {
+				t.Errorf("%d, %+v, %v", response.StatusCode, seen, err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
 // Exactly as many pass as the limit says, however many come at once.
 func TestManyAtOnceAreCountedExactly(t *testing.T) {
 	r := newRig(t, nil)

@@ -77,8 +77,8 @@ func (x *exchange) outgoing(ctx context.Context, headers hosttest.Headers) *http
 	target := &url.URL{Scheme: "http", Host: "upstream", Path: x.request.URL.Path, RawPath: x.request.URL.RawPath,
 		RawQuery: x.request.URL.RawQuery, ForceQuery: x.request.URL.ForceQuery}
 	r := (&http.Request{
-		Method: x.request.Method, URL: target, Host: x.request.Host, Header: http.Header{}, Body: x.upstream, ContentLength: -1,
-		Trailer: x.request.Trailer,
+		Method: x.request.Method, URL: target, Host: x.request.Host, Header: http.Header{}, Body: outgoingBody{x.upstream, x.trailer}, ContentLength: -1,
+		Trailer: x.trailer,
 	}).WithContext(ctx)
 	leaving(r.Header, headers)
 	if r.Header.Get("User-Agent") == "" {
@@ -91,6 +91,25 @@ func (x *exchange) outgoing(ctx context.Context, headers hosttest.Headers) *http
 		r.Body, r.ContentLength, r.Trailer = http.NoBody, 0, nil
 	}
 	return r
+}
+
+// outgoingBody is a request's body, behind which its trailers are known.
+type outgoingBody struct {
+	*passage
+	trailer http.Header
+}
+
+// Read implements io.Reader.
+func (b outgoingBody) Read(to []byte) (int, error) {
+	n, err := b.passage.Read(to)
+	if err == io.EOF {
+		for _, line := range b.lastLines() {
+			if name := http.CanonicalHeaderKey(line[0]); b.trailer != nil {
+				b.trailer[name] = append(b.trailer[name], line[1])
+			}
+		}
+	}
+	return n, err
 }
 
 // receive sends the upstream's response into the filter, no faster than the client takes it.
