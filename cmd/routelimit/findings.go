@@ -17,7 +17,10 @@ var lintPrinters = map[string]func(out io.Writer, name string, found []lint.Find
 // printText ends with a line that sums up.
 func printText(out io.Writer, name string, found []lint.Finding) {
 	for _, f := range found {
-		place := fmt.Sprintf("%s:%d", name, f.Line)
+		place := name
+		if f.Line > 0 {
+			place += fmt.Sprintf(":%d", f.Line)
+		}
 		if f.Column > 0 {
 			place += fmt.Sprintf(":%d", f.Column)
 		}

@@ -161,3 +161,24 @@ func TestDemoLoginTakesOnePassword(t *testing.T) {
 		}
 	}
 }
+
+// Of a policy by itself in YAML an error names the field; two documents in a file are none.
+func TestRunSaysWhatIsWrongWithAPolicyInYAML(t *testing.T) {
+	const good = "default: {identity: ip, limit: 10, window: 1m}\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"a wrong value":    {"routes: {GET /a: {identity: ip, limit: many, window: 1m}}\n" + good, `error: routes["GET /a"].limit: "many" is a text`},
+		"a repeated field": {good + good, `"default" already defined`},
+		"two documents":    {good + "---\n" + good, "no routelimit in it"},
+		"an unknown field": {good + "rotes: {}\n", "rotes"},
+		"something else":   {"a: 1\n", "no routelimit in it"},
+		"nothing":          {"", "no routelimit in it"},
+		"no YAML":          {"default: [", "not YAML"},
+		"a list":           {"- default\n", "no routelimit in it"},
+	} {
+		path := write(t, "policy.yaml", c.text)
+		code, out, err := call(t, "run", "--config", path, "--engine", "wazero", "--port", "99999")
+		if code != exitFindings || out != "" || !strings.Contains(err, c.want) || strings.Contains(err, "policy.yaml:1:") && name == "a wrong value" {
+			t.Errorf("%s: code %d, stderr %q", name, code, err)
+		}
+	}
+}

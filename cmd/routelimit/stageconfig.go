@@ -10,6 +10,7 @@ import (
 
 	"routelimit/bootstrap"
 	"routelimit/bootstrap/lint"
+	"routelimit/bootstrap/yamltree"
 	"routelimit/policy"
 	"routelimit/render"
 )
@@ -21,8 +22,8 @@ func (s *stage) readConfig(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the configuration: %w; run in the project's folder, or name a file with --config", err)
 	}
-	file = policyAsJSON(file)
-	if err := s.check(file); err != nil {
+	file, inYAML := policyAsJSON(file)
+	if err := s.check(file, inYAML); err != nil {
 		return err
 	}
 	if s.config, err = configOf(file); err != nil {
@@ -42,8 +43,9 @@ func (s *stage) readConfig(context.Context) error {
 	return err // lint has read it
 }
 
-// check lints the file, and shows what is not meant for certain.
-func (s *stage) check(file []byte) error {
+// check lints the file, and shows what is not meant for certain. Of a policy in YAML the places are not known, but findings
+// name their fields.
+func (s *stage) check(file []byte, inYAML bool) error {
 	var key hashKey
 	found, err := lint.File(file, lint.Options{Env: key.lookup})
 	if err != nil {
@@ -51,6 +53,11 @@ func (s *stage) check(file []byte) error {
 	}
 	if key.wrong != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, key.wrong)
+	}
+	for i := range found {
+		if inYAML {
+			found[i].Line, found[i].Column = 0, 0
+		}
 	}
 	if errors, _ := count(found); errors > 0 {
 		var list strings.Builder
@@ -64,21 +71,21 @@ func (s *stage) check(file []byte) error {
 }
 
 // policyAsJSON makes JSON of a policy by itself in YAML, and leaves everything else as it is.
-func policyAsJSON(file []byte) []byte {
+func policyAsJSON(file []byte) (text []byte, inYAML bool) {
 	var fields map[string]any
-	if bootstrap.IsObject(file) || yaml.Unmarshal(file, &fields) != nil {
-		return file
+	documents, err := yamltree.Parse(file)
+	if bootstrap.IsObject(file) || err != nil || len(documents) != 1 || yaml.Unmarshal(file, &fields) != nil {
+		return file, false
 	}
 	_, routes := fields["routes"]
 	_, byDefault := fields["default"]
 	if _, envoy := fields["static_resources"]; envoy || !routes && !byDefault {
-		return file
+		return file, false
 	}
-	text, err := yaml.YAMLToJSON(file)
-	if err != nil {
-		return file
+	if text, err = yaml.YAMLToJSON(file); err != nil {
+		return file, false
 	}
-	return text
+	return text, true
 }
 
 // configOf is the Envoy configuration that a file is, or one around the policy that it is.
