@@ -76,7 +76,7 @@ func TestTheExamplesOfEveryVerbWork(t *testing.T) {
 			stdin := "a-key\n"
 			for i := range args {
 				switch args[i] {
-				case "report.html", "report.xml":
+				case "report.html", "report.xml", "front.yaml":
 					args[i] = filepath.Join(t.TempDir(), args[i])
 				case "-":
 					stdin = read(t, "docs/examples/access.log")
@@ -109,11 +109,13 @@ func outcomes(t *testing.T) map[string][]wrong {
 			{args: []string{"GET", "/", "--policy", "absent"}, code: 2}, {args: []string{"GET", "/", "-H", "no header"}, code: 2}, {args: []string{"GET", "/", "--from", "nobody"}, code: 2}, {args: []string{"GET", "/", "--set", "x=y"}, code: 2}},
 		"simulate": {{args: []string{"--policy", "docs/examples/policy.json", "docs/examples/access.log"}}, {args: []string{"--log", empty}, code: 1}, {args: []string{"--policy", broken, "docs/examples/access.log"}, code: 1}, {args: []string{"--log", "absent"}, code: 2},
 			{code: 2}, {args: []string{"--log", "docs"}, code: 2}, {args: []string{"--field", "x", "docs/examples/access.log"}, code: 2}, {args: []string{"--html", "/absent/x", "docs/examples/access.log"}, code: 2}},
-		"diff":    {{args: []string{"--old", "envoy.yaml", "--new", "envoy.yaml", "docs/examples/access.log"}}, {args: []string{"--old", broken, "--new", "envoy.yaml", "docs/examples/access.log"}, code: 1}, {args: []string{"--old", "envoy.yaml", "docs/examples/access.log"}, code: 2}, {args: []string{"--old", "-", "--new", "-", "docs/examples/access.log"}, code: 2}},
-		"hash":    {{args: []string{"api_key", "x"}}, {args: []string{"api_key", "--policy", broken, "x"}, code: 1}, {args: []string{"absent", "x"}, code: 2}, {args: []string{"api_key"}, in: "a\nb\n", code: 2}, {code: 2}},
-		"peek":    {{args: []string{"rl:{default|ip:1}", "--redis", redis}, code: 1}, {args: []string{"rl:{default|ip:1}"}, code: 2}, {args: []string{"no key", "--redis", redis}, code: 2}, {args: []string{"rl:{default|ip:1}", "--redis", "redis://a:b:c"}, code: 1}},
-		"reset":   {{args: []string{"rl:{default|ip:1}", "--redis", redis, "--yes"}, code: 1}, {args: []string{"rl:{default|ip:1}"}, code: 2}, {args: []string{"no key", "--redis", redis}, code: 2}},
-		"top":     {{args: []string{"--redis", redis}, code: 1}, {code: 2}, {args: []string{"--redis", redis, "--share", "0"}, code: 2}, {args: []string{"--redis", redis, "--redis-ca", "absent"}, code: 1}},
+		"diff":  {{args: []string{"--old", "envoy.yaml", "--new", "envoy.yaml", "docs/examples/access.log"}}, {args: []string{"--old", broken, "--new", "envoy.yaml", "docs/examples/access.log"}, code: 1}, {args: []string{"--old", "envoy.yaml", "docs/examples/access.log"}, code: 2}, {args: []string{"--old", "-", "--new", "-", "docs/examples/access.log"}, code: 2}},
+		"hash":  {{args: []string{"api_key", "x"}}, {args: []string{"api_key", "--policy", broken, "x"}, code: 1}, {args: []string{"absent", "x"}, code: 2}, {args: []string{"api_key"}, in: "a\nb\n", code: 2}, {code: 2}},
+		"peek":  {{args: []string{"rl:{default|ip:1}", "--redis", redis}, code: 1}, {args: []string{"rl:{default|ip:1}"}, code: 2}, {args: []string{"no key", "--redis", redis}, code: 2}, {args: []string{"rl:{default|ip:1}", "--redis", "redis://a:b:c"}, code: 1}},
+		"reset": {{args: []string{"rl:{default|ip:1}", "--redis", redis, "--yes"}, code: 1}, {args: []string{"rl:{default|ip:1}"}, code: 2}, {args: []string{"no key", "--redis", redis}, code: 2}},
+		"top":   {{args: []string{"--redis", redis}, code: 1}, {code: 2}, {args: []string{"--redis", redis, "--share", "0"}, code: 2}, {args: []string{"--redis", redis, "--redis-ca", "absent"}, code: 1}},
+		"render": {{args: []string{"--for", "envoy", "--redis", redis, "--policy", "docs/examples/policy.json"}}, {args: []string{"--for", "envoy", "--redis", redis, "--policy", broken}, code: 1},
+			{args: []string{"--for", "docker", "--redis", redis}, code: 2}, {args: []string{"--for", "envoy"}, code: 2}, {args: []string{"--for", "envoy", "--redis", redis, "--policy", "absent"}, code: 2}},
 		"schema":  {{}, {args: []string{"x"}, code: 2}},
 		"version": {{}, {args: []string{"x"}, code: 2}},
 	}
