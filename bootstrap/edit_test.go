@@ -261,3 +261,32 @@ func TestParseRefusesWhatIsNoConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// By a name Redis is asked for that name; an address has none to ask for.
+func TestSetRedisTLSNamesWhomTheCertificateIsFor(t *testing.T) {
+	for host, want := range map[string]struct{ sni, kind string }{
+		"redis.example": {"redis.example", "DNS"}, "127.0.0.1": {"", "IP_ADDRESS"}, "::1": {"", "IP_ADDRESS"},
+	} {
+		c, err := Parse([]byte("static_resources: {clusters: [{name: redis}]}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetRedisTLS(host, "/ca.pem"); err != nil {
+			t.Fatal(err)
+		}
+		cl, _ := c.Cluster(RedisCluster)
+		typed := entry(cl, "transport_socket", "typed_config")
+		names := items(entry(typed, "common_tls_context", "validation_context", "match_typed_subject_alt_names"))
+		if len(names) != 1 || text(typed, "sni") != want.sni || text(names[0], "san_type") != want.kind || text(names[0], "matcher", "exact") != host ||
+			text(typed, "common_tls_context", "validation_context", "trusted_ca", "filename") != "/ca.pem" {
+			t.Errorf("%s: %v", host, typed)
+		}
+	}
+	c, err := Parse([]byte("static_resources: {clusters: [{name: redis, transport_socket: {name: tls}}]}"))
+	if err != nil || c.SetRedisTLS("", "") != nil || strings.Contains(string(c.Bytes()), "tls") {
+		t.Errorf("TLS stays: %v, %s", err, c.Bytes())
+	}
+	if c, err := Parse([]byte("static_resources: {}")); err != nil || c.SetRedisTLS("a", "b") == nil {
+		t.Errorf("a configuration without the cluster is taken: %v", err)
+	}
+}

@@ -59,11 +59,15 @@ func (c *Config) SetRedisAuth(user, password string) error {
 }
 
 // SetRedisTLS makes Envoy speak TLS with Redis. The certificate has to name this host, a name or an address, and to be signed
-// by an authority in a file.
+// by an authority in a file. An empty host: no TLS.
 func (c *Config) SetRedisTLS(host, authority string) error {
 	cl, err := c.Cluster(RedisCluster)
 	if err != nil {
 		return err
+	}
+	if host == "" {
+		delete(cl, "transport_socket")
+		return nil
 	}
 	kind := "DNS"
 	context := map[string]any{"@type": tlsSocket}

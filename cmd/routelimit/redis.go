@@ -86,7 +86,7 @@ func readRedisURL(url string) (*redis.Options, error) {
 	return options, nil
 }
 
-// use points a configuration at this Redis.
+// use points a configuration at this Redis, whatever it said before about another one.
 func (r *givenRedis) use(c *bootstrap.Config) error {
 	set := func() error { return c.SetRedis(r.addr) }
 	if r.cluster {
@@ -95,14 +95,16 @@ func (r *givenRedis) use(c *bootstrap.Config) error {
 	if err := set(); err != nil {
 		return err
 	}
+	host, authority := "", ""
 	if r.tls != nil {
-		authority, err := authorityFile(r.authority)
-		if err != nil {
+		var err error
+		if authority, err = authorityFile(r.authority); err != nil {
 			return err
 		}
-		if err := c.SetRedisTLS(r.tls.ServerName, authority); err != nil {
-			return err
-		}
+		host = r.tls.ServerName
+	}
+	if err := c.SetRedisTLS(host, authority); err != nil {
+		return err
 	}
 	return c.SetRedisAuth(r.user, r.password)
 }

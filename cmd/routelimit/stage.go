@@ -109,8 +109,13 @@ func (s *stage) startRedis(ctx context.Context) (err error) {
 	if s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Binary: s.redisBinary}); err != nil {
 		return err
 	}
-	s.client = (&givenRedis{network: s.redis.Network(), addr: s.redis.Addr()}).client()
+	s.client = s.own().client()
 	return nil
+}
+
+// own is the Redis that was started, as if it were given.
+func (s *stage) own() *givenRedis {
+	return &givenRedis{network: s.redis.Network(), addr: s.redis.Addr()}
 }
 
 // pointAtRedis makes Envoy use it.
@@ -118,7 +123,7 @@ func (s *stage) pointAtRedis(context.Context) error {
 	if s.given != nil {
 		return s.given.use(s.config)
 	}
-	return s.config.SetRedis(s.redis.Addr())
+	return s.own().use(s.config)
 }
 
 // tryRedis has it decide once.
