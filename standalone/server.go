@@ -84,7 +84,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	s.http = &http.Server{
-		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.log.plain(),
+		Handler: s, DisableGeneralOptionsHandler: true, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.log.plain(),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 	}
 	go func() {
