@@ -15,10 +15,11 @@ import (
 	"routelimit/servers/servertest"
 )
 
-// Odd requests get one answer each, or none and a closed connection; what passes is what the filter has decided about.
-func TestOddRequests(t *testing.T) {
-	client := redis.NewClient(servers.ClientOptions("tcp", "127.0.0.1:1")) // no Redis is needed for these limits
-	defer client.Close()
+// withoutRedis is a server whose limits need no Redis: they are 0, or there are none.
+func withoutRedis(t *testing.T) (*Server, *servers.Upstream) {
+	t.Helper()
+	client := redis.NewClient(servers.ClientOptions("tcp", "127.0.0.1:1"))
+	t.Cleanup(func() { client.Close() })
 	upstream := servertest.StartUpstream(t, servers.UpstreamOptions{})
 	s, err := Start(t.Context(), Options{
 		Module: builtModule, Cluster: "routelimit", Redis: client, Patience: 20 * time.Millisecond, Host: "127.0.0.1", Upstream: upstream.Addr(), Workers: 1,
@@ -28,6 +29,33 @@ func TestOddRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
+	return s, upstream
+}
+
+// gRPC comes in and goes out as HTTP/2, and is refused in its own words.
+func TestGRPCIsHTTP2OnBothSides(t *testing.T) {
+	s, upstream := withoutRedis(t)
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	for path, want := range map[string]string{"/shop.Orders/List": "", "/closed": "8"} {
+		response, err := (&http.Client{Transport: transport}).Post("http://"+s.Addr()+path, "application/grpc+proto", strings.NewReader("\x00\x00\x00\x00\x00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != 200 || response.ProtoMajor != 2 || response.Header.Get("grpc-status") != want {
+			t.Errorf("%s: %s %d %v", path, response.Proto, response.StatusCode, response.Header)
+		}
+	}
+	if seen := upstream.Requests(); len(seen) != 1 || seen[0].Proto != "HTTP/2.0" || seen[0].Bytes != 5 {
+		t.Errorf("the upstream saw %+v", seen)
+	}
+}
+
+// Odd requests get one answer each, or none and a closed connection; what passes is what the filter has decided about.
+func TestOddRequests(t *testing.T) {
+	s, upstream := withoutRedis(t)
 	for name, c := range map[string]struct {
 		request string
 		status  string // of the first answer
