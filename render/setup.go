@@ -162,6 +162,10 @@ func (s Setup) parse() (*parsed, error) {
 	if name := p.Redis.Cluster; slices.Contains([]string{tunnelName, storeName, bootstrap.RedisCluster, bootstrap.UpstreamCluster}, name) {
 		return nil, fmt.Errorf("redis.cluster is %q, which is the name of another cluster on the way to Redis; write another, or leave it out", name)
 	}
+	if p.Redis.PasswordEnv != "" || p.Redis.Database != 0 {
+		return nil, errors.New("the policy has redis.password_env or redis.database, for a Redis that is reached without redis_proxy, and here it is reached through it; " +
+			"remove them, and say where Envoy finds the password")
+	}
 	return &parsed{Setup: s, policy: p, hashKey: hashKeyEnv(s.Policy)}, nil
 }
 

@@ -13,6 +13,8 @@ func TestSetupsThatCannotWorkAreRefused(t *testing.T) {
 		"no policy":            {func(s *Setup) { s.Policy = []byte("{") }, "line 1"},
 		"the gateway's role":   {func(s *Setup) { s.Policy = []byte(gatewayConfig) }, "limits nothing"},
 		"a cluster's name":     {func(s *Setup) { s.Policy = []byte(`{"redis": {"cluster": "upstream"}}`) }, "another cluster"},
+		"AUTH by the module":   {func(s *Setup) { s.Policy = []byte(`{"redis": {"password_env": "REDIS_PASSWORD"}}`) }, "redis.password_env"},
+		"another database":     {func(s *Setup) { s.Policy = []byte(`{"redis": {"database": 3}}`) }, "redis.database"},
 		"two kinds of claims":  {func(s *Setup) { s.Policy = []byte(twoPayloads) }, "two providers"},
 		"no Redis":             {func(s *Setup) { s.Redis.Nodes = nil }, "no Redis"},
 		"a node without port":  {func(s *Setup) { s.Redis.Nodes = []string{"redis"} }, "host:port"},
