@@ -46,13 +46,14 @@ func TestNamesOfMetricsAreTakenApart(t *testing.T) {
 
 // Every limit counts a request that passes, so that the most counted one tells how many there were.
 func TestRequestsOfARouteAreAddedUp(t *testing.T) {
-	r := &Reading{Values: map[string]uint64{passed: 10, refused: 4, open: 2, other: 7, shadow: 3, "routelimit_routes": 9}}
+	free := strings.Replace(open, "outcome=.open", "outcome=.unlimited", 1)
+	r := &Reading{Values: map[string]uint64{passed: 10, refused: 4, open: 2, other: 7, shadow: 3, free: 5, "routelimit_routes": 9}}
 	got := byRoute(r)["POST:/login"]
-	want := Outcomes{Passed: 10, Refused: 4, ShadowRefused: 3, Open: 2}
-	if diff := cmp.Diff(want, got.Outcomes); diff != "" || got.all() != 16 || got.turnedAway() != 4 {
+	want := Outcomes{Passed: 10, Refused: 4, ShadowRefused: 3, Open: 2, Unlimited: 5}
+	if diff := cmp.Diff(want, got.Outcomes); diff != "" || got.all() != 21 || got.turnedAway() != 4 {
 		t.Errorf("%s, %d requests, %d turned away", diff, got.all(), got.turnedAway())
 	}
-	if diff := cmp.Diff(map[string]Outcomes{"pair": {Passed: 10, Refused: 4}, "address": {Passed: 7, ShadowRefused: 3}, "": {Open: 2}}, got.limits); diff != "" {
+	if diff := cmp.Diff(map[string]Outcomes{"pair": {Passed: 10, Refused: 4}, "address": {Passed: 7, ShadowRefused: 3}, "": {Open: 2, Unlimited: 5}}, got.limits); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -56,6 +56,7 @@ type Outcomes struct {
 	LocalPassed   uint64 `json:"local_passed"`
 	LocalRefused  uint64 `json:"local_refused"`
 	Exempt        uint64 `json:"exempt"`
+	Unlimited     uint64 `json:"unlimited"`
 }
 
 func (o *Outcomes) field(outcome string) *uint64 {
@@ -76,6 +77,8 @@ func (o *Outcomes) field(outcome string) *uint64 {
 		return &o.LocalRefused
 	case "exempt":
 		return &o.Exempt
+	case "unlimited":
+		return &o.Unlimited
 	}
 	return new(uint64)
 }
@@ -85,7 +88,7 @@ func (o *Outcomes) turnedAway() uint64 { return o.Refused + o.Unavailable + o.Lo
 
 // all are all requests. Of those that passed, every limit counts each.
 func (o *Outcomes) all() uint64 {
-	return o.Passed + o.Open + o.LocalPassed + o.Exempt + o.turnedAway()
+	return o.Passed + o.Open + o.LocalPassed + o.Exempt + o.Unlimited + o.turnedAway()
 }
 
 // byRoute gathers what is counted of each route.
@@ -122,6 +125,7 @@ func (c *counts) sum() {
 		c.LocalPassed += l.LocalPassed
 		c.LocalRefused += l.LocalRefused
 		c.Exempt += l.Exempt
+		c.Unlimited += l.Unlimited
 	}
 }
 

@@ -84,7 +84,7 @@ function latency(link, step) {
 function more(outcomes) {
   const words = {
     shadow_refused: 'would have been refused', open: 'passed without Redis', unavailable: 'got 503 for lack of Redis',
-    local_passed: 'passed by the worker alone', local_refused: 'refused by the worker alone', exempt: 'exempt',
+    local_passed: 'passed by the worker alone', local_refused: 'refused by the worker alone', exempt: 'exempt', unlimited: 'passed, since nothing limits them',
   };
   return Object.keys(words).filter(name => outcomes[name] > 0).map(name => `${grouped(outcomes[name])} ${words[name]}`);
 }
@@ -95,8 +95,7 @@ function card(route, step) {
   if (!route.declared) {
     element.append(make('p', 'soft', totals.join(', ') + '; not a route of the policy'));
   } else if (route.limits.length === 0) {
-    element.append(make('p', 'soft', 'no limit, so nothing is counted'));
-    return element;
+    element.append(make('p', 'soft', `${grouped(route.requests)} requests; nothing limits them`));
   } else {
     element.append(make('p', 'soft', totals.join(', ') + '; without Redis: ' + route.on_error));
   }
