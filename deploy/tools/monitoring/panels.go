@@ -31,8 +31,8 @@ const never = -1
 // rows are the dashboard from top to bottom: is it well, who is refused, why does Redis not decide.
 var rows = []row{
 	{"Is it well?", []panel{
-		{"Decided", "Requests that were decided by Redis, refused from memory, or paid from a lease (these by their cost). Drops to 0 under traffic: look at the failures by kind below, and whether Envoy has loaded the module.",
-			aSecond, true, never, []query{{`sum(rate(` + metric(`routelimit_decision_us_count`) + `[$__rate_interval])) + sum(rate(` + metric(`routelimit_deny_cache_hits_total`) + `[$__rate_interval])) + sum(rate(` + metric(`routelimit_leased_total`, `outcome="spent"`) + `[$__rate_interval]))`, ""}}},
+		{"Decided", "Requests that were decided by Redis, refused from memory, or charged in advance by a lease. Drops to 0 under traffic: look at the failures by kind below, and whether Envoy has loaded the module.",
+			aSecond, true, never, []query{{`sum(rate(` + metric(`routelimit_decision_us_count`) + `[$__rate_interval])) + sum(rate(` + metric(`routelimit_deny_cache_hits_total`) + `[$__rate_interval])) + sum(rate(` + metric(`routelimit_leased_requests_total`, `outcome="spent"`) + `[$__rate_interval]))`, ""}}},
 		{"Refused", "Decisions that a limit refused, of all. A jump is an attack, a client in a loop, or a limit that was set too tight: the row below says which.",
 			share, true, never, []query{{`sum(rate(` + requests("refused") + `)) / sum(rate(` + requests("passed|refused") + `))`, ""}}},
 		{"Turned away for lack of Redis", "Requests that got 503, since their route fails closed and Redis did not decide. Anything above 0: look at the failures by kind below.",
@@ -88,10 +88,10 @@ var rows = []row{
 			aSecond, false, never, []query{
 				{`sum(rate(` + metric(`routelimit_link_opened_total`) + `[$__rate_interval]))`, "streams"},
 				{`sum(rate(` + metric(`routelimit_script_resent_total`) + `[$__rate_interval]))`, "scripts"}}},
-		{"Leases", "Questions for several tokens at once. refused: not enough was left, and the limit was asked for one. failed: Redis did not decide, and requests go by on_error. Many refused: the lease is large for the limit.",
+		{"Leases", "Questions for several requests at once. refused: nothing was left. failed: no answer; see the failures by kind. Many refused: the leases are large for the limit.",
 			aSecond, false, never, []query{{`sum by (outcome) (rate(` + metric(`routelimit_leases_total`) + `[$__rate_interval]))`, "{{outcome}}"}}},
-		{"Leased tokens", "taken from Redis, spent here without a question, returned, or expired with their window: what expires was withheld from others. Much of it: the lease is large for what its callers do.",
-			aSecond, false, never, []query{{`sum by (outcome) (rate(` + metric(`routelimit_leased_total`) + `[$__rate_interval]))`, "{{outcome}}"}}},
+		{"Leased requests", "taken: charged in advance. spent: admitted without asking. returned, expired: neither; what expires was withheld from others for a while. Much of it: the leases are large for what callers do.",
+			aSecond, false, never, []query{{`sum by (outcome) (rate(` + metric(`routelimit_leased_requests_total`) + `[$__rate_interval]))`, "{{outcome}}"}}},
 		{"Charges given back", "made: since another limit refused, or a response had a status that does not count. lost: Redis did not take it, and the caller may have a little less left until the window ends.",
 			aSecond, false, never, []query{{`sum by (outcome) (rate(` + metric(`routelimit_refunds_total`) + `[$__rate_interval]))`, "{{outcome}}"}}},
 	}},
