@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"routelimit/bootstrap"
@@ -70,7 +71,7 @@ func (s *stage) start(ctx context.Context, binary string, policy []byte) error {
 		return err
 	}
 	s.routelimit, err = s.startEnvoy(ctx, envoyBinary, "envoy.yaml", func(c *bootstrap.Config) error {
-		return first(c.SetUpstream(upstream.Addr()), c.SetRedis(stores[1]), c.SetPolicy(string(policy)))
+		return first(c.SetUpstream(upstream.Addr()), c.SetRedis(stores[1]), c.SetPolicy(strings.Replace(string(policy), "{", `{"redis": {"timeout": "5s"},`, 1)))
 	})
 	return err
 }
@@ -90,7 +91,9 @@ func (s *stage) startEnvoy(ctx context.Context, binary, file string, change func
 	if err != nil {
 		return "", fmt.Errorf("%w; start this in the project's folder", err)
 	}
-	c, err := bootstrap.Parse(text)
+	// On a busy machine no decision may be a matter of patience.
+	patient := strings.NewReplacer("op_timeout: 0.025s", "op_timeout: 2s", "connect_timeout: 0.025s", "connect_timeout: 2s").Replace(string(text))
+	c, err := bootstrap.Parse([]byte(patient))
 	if err != nil {
 		return "", err
 	}
