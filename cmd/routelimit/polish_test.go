@@ -41,8 +41,9 @@ func verbs() []*cobra.Command {
 	return slices.DeleteFunc(newRoot().Commands(), func(c *cobra.Command) bool { return c.Name() == "help" || c.Name() == "completion" })
 }
 
-// needServers are the verbs whose examples need a Redis or an Envoy to run; their flags are read all the same.
-var needServers = []string{"run", "peek", "reset", "top"}
+// needServers are the verbs whose examples need a Redis or an Envoy to run, or serve until they are told to end, or need files
+// that are not here; their flags are read all the same.
+var needServers = []string{"run", "peek", "reset", "top", "bridge", "upstream", "import"}
 
 func TestTheExamplesOfEveryVerbWork(t *testing.T) {
 	t.Chdir("../..")
@@ -116,8 +117,11 @@ func outcomes(t *testing.T) map[string][]wrong {
 		"top":   {{args: []string{"--redis", redis}, code: 1}, {code: 2}, {args: []string{"--redis", redis, "--share", "0"}, code: 2}, {args: []string{"--redis", redis, "--redis-ca", "absent"}, code: 1}},
 		"render": {{args: []string{"--for", "envoy", "--redis", redis, "--policy", "docs/examples/policy.json"}}, {args: []string{"--for", "envoy", "--redis", redis, "--policy", broken}, code: 1},
 			{args: []string{"--for", "docker", "--redis", redis}, code: 2}, {args: []string{"--for", "envoy"}, code: 2}, {args: []string{"--for", "envoy", "--redis", redis, "--policy", "absent"}, code: 2}},
-		"schema":  {{}, {args: []string{"x"}, code: 2}},
-		"version": {{}, {args: []string{"x"}, code: 2}},
+		"import":   {{args: []string{"absent"}, code: 2}, {code: 2}},
+		"bridge":   {{args: []string{"--redis", "redis://a:b:c"}, code: 2}, {args: []string{"now"}, code: 2}},
+		"upstream": {{args: []string{"now"}, code: 2}},
+		"schema":   {{}, {args: []string{"x"}, code: 2}},
+		"version":  {{}, {args: []string{"x"}, code: 2}},
 	}
 }
 

@@ -14,7 +14,9 @@ func upstreamCommand() *cobra.Command {
 		Long: `Serve the upstream that run starts, for demos in containers, until Ctrl-C: POST /login takes the password "` + demoPassword + `" alone
 and answers 401 to others, POST /orders answers 201, anything else 200, and each answer tells what arrived:
 
-  routelimit upstream --listen 127.0.0.1:8080`,
+  routelimit upstream --listen 127.0.0.1:8080
+
+Exit code 0: it was ended by Ctrl-C. 1: it could not listen. 2: the command line is wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			u, err := startDemo(listen)
