@@ -131,7 +131,7 @@ func TestRunTakesOnePortOnTwoAddresses(t *testing.T) {
 func TestRunRefusesAPolicyWithErrors(t *testing.T) {
 	path := write(t, "envoy.yaml", shippedWith(t, `"limit": 30, "window": "1m"`, `"limit": 30, "window": "1 minute"`))
 	tmp := atRoot(t)
-	code, out, err := call(t, "run", "--config", path, "--port", "0", "--admin-port", "0")
+	code, out, err := call(t, "run", "--config", path, "--port", "0", "--admin-port", "0", "--page-port", "0")
 	if code != exitFindings || out != "" || !strings.Contains(err, `routes["POST /orders"].window`) || !strings.Contains(err, path+":") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
 	}
@@ -143,7 +143,7 @@ func TestRunWithoutServersSaysHowToGetThem(t *testing.T) {
 	for _, tool := range []string{"ENVOY", "REDIS"} {
 		t.Run(tool, func(t *testing.T) {
 			t.Setenv(tool, filepath.Join(tmp, "absent"))
-			code, _, err := call(t, "run", "--port", "0", "--admin-port", "0")
+			code, _, err := call(t, "run", "--port", "0", "--admin-port", "0", "--page-port", "0")
 			if code != exitFindings || !strings.Contains(err, tool+"=") || strings.Count(err, "\n") != 1 {
 				t.Errorf("code %d, stderr %q", code, err)
 			}

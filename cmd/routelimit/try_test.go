@@ -31,7 +31,7 @@ func TestG22_RunSaysAtOnceThatARedisCannotDecide(t *testing.T) {
 		"full":            {full.Addr(), "more memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, err := call(t, "run", "--port", "0", "--admin-port", "0", "--redis", tt.url)
+			code, out, err := call(t, "run", "--port", "0", "--admin-port", "0", "--page-port", "0", "--redis", tt.url)
 			if code != exitFindings || out != "" || !strings.Contains(err, "cannot decide") || !strings.Contains(err, tt.want) ||
 				strings.Count(err, "\n") != 1 || strings.Contains(err, "secret-word") {
 				t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
