@@ -40,7 +40,7 @@ func TestEnvoyTakesEveryKindOfBootstrap(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ca := certificate(t)
+	files := servertest.Certificates(t)
 	everything := func(r Redis) Setup {
 		return Setup{
 			Policy: []byte(strings.Replace(string(readmePolicy(t)), "{", `{"hash_key_env": "HASH_KEY", "body": {"max_bytes": 65536}, "redis": {"timeout": "500ms", "cluster": "counts"},`, 1)),
@@ -50,11 +50,11 @@ func TestEnvoyTakesEveryKindOfBootstrap(t *testing.T) {
 	for name, s := range map[string]Setup{
 		"one Redis": oneRedis(t),
 		"one Redis by name, TLS and AUTH by file": everything(Redis{
-			Nodes: []string{"localhost:6379"}, User: "routelimit", Password: Secret{File: secret}, TLS: &TLS{CA: ca},
+			Nodes: []string{"localhost:6379"}, User: "routelimit", Password: Secret{File: secret}, TLS: &TLS{CA: files.Authority},
 		}),
 		"a Cluster, mutual TLS and AUTH by the environment": everything(Redis{
 			Nodes: []string{"127.0.0.1:7001", "redis-2:7001"}, Cluster: true, Password: Secret{Env: "PASSWORD"},
-			TLS: &TLS{CA: ca, Name: "redis.example", Cert: ca, Key: strings.Replace(ca, "ca.pem", "key.pem", 1)},
+			TLS: &TLS{CA: files.Authority, Name: "redis.example", Cert: files.Certificate, Key: files.Key},
 		}),
 		"a unix socket": everything(Redis{Nodes: []string{"/run/redis.sock"}}),
 	} {

@@ -36,20 +36,8 @@ type higressEnv struct {
 // Higress is an EnvoyFilter with the way to Redis, as in Istio, from which Higress is made, and the limits: a WasmPlugin of
 // Higress' own; an EnvoyFilter where the policy reads bodies, or where m.Patch asks for it.
 func Higress(s Setup, m Mesh) (Output, error) {
-	p, err := s.parse()
+	p, err := s.parseFor(&m, Mesh{Namespace: "higress-system", Selector: map[string]string{"app": "higress-gateway"}})
 	if err != nil {
-		return Output{}, err
-	}
-	if err := p.Module.check(); err != nil {
-		return Output{}, err
-	}
-	if m.Namespace == "" {
-		m.Namespace = "higress-system"
-	}
-	if len(m.Selector) == 0 {
-		m.Selector = map[string]string{"app": "higress-gateway"}
-	}
-	if err := m.check(); err != nil {
 		return Output{}, err
 	}
 	o := Output{Objects: []any{p.linkFilter(m)}, Notes: p.notes()}

@@ -23,20 +23,8 @@ const istioPayload = "payload"
 // The limits are a WasmPlugin; an EnvoyFilter where the policy reads bodies, since a WasmPlugin has no
 // allow_on_headers_stop_iteration, or where m.Patch asks for it.
 func Istio(s Setup, m Mesh) (Output, error) {
-	p, err := s.parse()
+	p, err := s.parseFor(&m, Mesh{Namespace: "istio-ingress", Selector: map[string]string{"istio": "ingressgateway"}})
 	if err != nil {
-		return Output{}, err
-	}
-	if err := p.Module.check(); err != nil {
-		return Output{}, err
-	}
-	if m.Namespace == "" {
-		m.Namespace = "istio-ingress"
-	}
-	if len(m.Selector) == 0 {
-		m.Selector = map[string]string{"istio": "ingressgateway"}
-	}
-	if err := m.check(); err != nil {
 		return Output{}, err
 	}
 	var limits any = p.limitFilter(m)

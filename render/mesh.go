@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -23,6 +24,21 @@ type Mesh struct {
 	Selector  map[string]string // the labels of the proxies
 	Sidecars  bool              // they are sidecars, whose inbound requests are limited, and no gateways
 	Patch     bool              // the limits are to be an EnvoyFilter even where a WasmPlugin would do
+}
+
+// parseFor reads a setup for a mesh, and fills in what the mesh leaves to the platform.
+func (s Setup) parseFor(m *Mesh, platform Mesh) (*parsed, error) {
+	p, err := s.parse()
+	if err != nil {
+		return nil, err
+	}
+	if m.Namespace == "" {
+		m.Namespace = platform.Namespace
+	}
+	if len(m.Selector) == 0 {
+		m.Selector = platform.Selector
+	}
+	return p, errors.Join(p.Module.check(), m.check())
 }
 
 // check refuses names that Kubernetes would.

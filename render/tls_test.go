@@ -1,9 +1,6 @@
 package render
 
 import (
-	"crypto/tls"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,45 +11,10 @@ import (
 	"routelimit/servers/servertest"
 )
 
-// behindTLS is an address at which a Redis speaks TLS: the servers at hand are built without it.
-func behindTLS(t *testing.T, r *servers.Redis, certificate string) string {
-	t.Helper()
-	pair, err := tls.LoadX509KeyPair(certificate, strings.Replace(certificate, "ca.pem", "key.pem", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	front, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { front.Close() })
-	go func() {
-		for {
-			client, err := front.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer client.Close()
-				server, err := net.Dial(r.Network(), r.Addr())
-				if err != nil {
-					return
-				}
-				defer server.Close()
-				go func() {
-					io.Copy(server, client)
-					server.Close()
-				}()
-				io.Copy(client, server)
-			}()
-		}
-	}()
-	return front.Addr().String()
-}
-
 // A Redis that cannot show the right name, or none that this authority signed, is not spoken to: a login fails closed.
 func TestEnvoyVerifiesRedisAndLogsIn(t *testing.T) {
-	redis := servertest.StartRedis(t, servers.RedisOptions{})
+	files := servertest.Certificates(t, "redis.example")
+	redis := servertest.StartRedis(t, servers.RedisOptions{Binary: servertest.TLSRedis(t), TLS: files.Redis()})
 	if err := redis.Client().Do(t.Context(), userRules(t, "routelimit", "secret")...).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,17 +25,15 @@ func TestEnvoyVerifiesRedisAndLogsIn(t *testing.T) {
 	if err := os.WriteFile(password, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	authority := certificate(t)
-	addr := behindTLS(t, redis, authority)
 	upstream := servertest.StartUpstream(t, servers.UpstreamOptions{})
 	for name, tt := range map[string]struct {
 		tls  TLS
 		want int
 	}{
-		"its name":          {TLS{CA: authority, Name: "redis.example"}, http.StatusOK},
-		"its address":       {TLS{CA: authority}, http.StatusOK},
-		"another name":      {TLS{CA: authority, Name: "other.example"}, http.StatusServiceUnavailable},
-		"another authority": {TLS{CA: certificate(t), Name: "redis.example"}, http.StatusServiceUnavailable},
+		"its name":          {TLS{CA: files.Authority, Name: "redis.example"}, http.StatusOK},
+		"its address":       {TLS{CA: files.Authority}, http.StatusOK},
+		"another name":      {TLS{CA: files.Authority, Name: "other.example"}, http.StatusServiceUnavailable},
+		"another authority": {TLS{CA: servertest.Certificates(t).Authority, Name: "redis.example"}, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := servertest.StartEnvoy(t, servers.EnvoyOptions{
@@ -81,7 +41,7 @@ func TestEnvoyVerifiesRedisAndLogsIn(t *testing.T) {
 				Config: rendered(t, Setup{
 					Policy: []byte(strings.Replace(string(readmePolicy(t)), "{", `{"redis": {"timeout": "2s"},`, 1)),
 					Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Upstream: upstream.Addr(),
-					Redis: Redis{Nodes: []string{addr}, User: "routelimit", Password: Secret{File: password}, TLS: &tt.tls},
+					Redis: Redis{Nodes: []string{redis.TLSAddr()}, User: "routelimit", Password: Secret{File: password}, TLS: &tt.tls},
 				}),
 			})
 			if got := login(t.Context(), t, "http://"+servertest.Address(t, e, "public")); got != tt.want {
