@@ -137,11 +137,12 @@ func (r *request) Late(i int, reply resp.Value) {
 	if r.work == nil {
 		return // given up after a panic
 	}
-	g := &r.work.groups[i]
-	if reply.Kind == resp.Error || limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &g.decision) != nil || !g.decision.Allowed {
+	var late limit.Decision // a lease may have decided meanwhile, and the response says what it said
+	if reply.Kind == resp.Error || limit.ReadDecision(reply, r.work.plan.Groups[i].Charges, &late) != nil || !late.Allowed {
 		return
 	}
-	g.decided, g.failure = true, ""
+	g := &r.work.groups[i]
+	g.decision, g.decided, g.failure = late, true, ""
 	switch {
 	case r.state == refused || g.spent:
 		r.refund(i)

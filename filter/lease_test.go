@@ -329,6 +329,54 @@ func TestALeaseThatComesInTimeAdmitsWhoWaited(t *testing.T) {
 	}
 }
 
+// What comes late for a request that a lease has admitted does not change what its
+// response says; a charge is given back.
+func TestALateReplyToWhoSpentALease(t *testing.T) {
+	for name, late := range map[string]func(command [][]byte) []byte{
+		"a refusal": refuse,
+		"a charge":  allow,
+		"nonsense":  always("$3\r\nabc\r\n"),
+		"an error":  always("-ERR no\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := onStandIn(t, strings.Replace(leaseTen, `"lease"`, `"on_error": "closed", "lease"`, 1))
+			r.get("/a")
+			r.send("GET", "/a", "")
+			if _, err := r.script.Deliver(); err != nil { // it asks for a lease
+				t.Fatal(err)
+			}
+			s := r.send("GET", "/a", "") // asks beside that
+			decide := r.script.Reply
+			r.script.Reply = func(c [][]byte) []byte {
+				if isDecide(c) && !isLease(c) {
+					return late(c)
+				}
+				return decide(c)
+			}
+			if _, err := r.script.Deliver(); err != nil { // the lease, whose answer sends the question
+				t.Fatal(err)
+			}
+			r.want("waiting", s)
+			r.clock.Advance(60 * ms)
+			r.want("passed", s)
+			r.deliver()
+			respond(s, "200")
+			if got := s.Client().Headers.Get("x-ratelimit-remaining"); got == "" || got == "0" {
+				t.Errorf("X-RateLimit-Remaining %q", got)
+			}
+			refunds := 0
+			for _, kind := range r.kinds() {
+				if kind == "refund" {
+					refunds++
+				}
+			}
+			if want := map[bool]int{true: 1}[name == "a charge"]; refunds != want {
+				t.Errorf("%d refunds, want %d", refunds, want)
+			}
+		})
+	}
+}
+
 // A refusal is repeated for a second and no longer, since another worker may give
 // back what it holds.
 func TestARefusalBesideLeasesIsRepeatedForASecond(t *testing.T) {
