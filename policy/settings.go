@@ -14,7 +14,10 @@ func (s *sections) readSettings(p *Policy) {
 		mode, _ := s.mode.OneOf("enforce", "shadow", "off")
 		p.Mode = Mode(mode)
 	}
-	if s.redis != nil {
+	if s.redis != nil && s.redis.Kind() == strictjson.String {
+		// Not shown: it may be an address with a password.
+		s.redis.Fail(`a text stands here; write an object, in braces, such as {"cluster": "routelimit"}`)
+	} else if s.redis != nil {
 		strictjson.ReadObject(s.redis, p, redisFields)
 		if n := s.redis.Member("username_env"); n != nil && s.redis.Member("password_env") == nil {
 			n.FailName("a user is nobody without a password; write password_env beside it, or remove it")
@@ -135,7 +138,10 @@ const maxDatabase = 65535
 func readVariable(n *strictjson.Node) string {
 	n.StatePattern(prose("^[A-Za-z_][A-Za-z0-9_]{0,127}$"))
 	const longest = 128
-	text, ok := n.Text()
+	text, ok := "", n.Kind() == strictjson.Number // a password of digits is not shown either
+	if !ok {
+		text, ok = n.Text()
+	}
 	if !ok {
 		return ""
 	}
