@@ -3,6 +3,9 @@ package link
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 
 	"routelimit/resp"
 )
@@ -133,4 +136,90 @@ func TestTheEndSendsNothingBeforeTheGreetingIsAnswered(t *testing.T) {
 	r.expectSent(t, "AUTH;SELECT;")
 	a.expect(t, "a", "fail 0 disconnected", "resume")
 	c.expect(t, "the refund", "fail 0 disconnected", "resume")
+}
+
+// TestNothingGoesBeforeAnAnsweredGreeting whatever happens, and each question is settled once, by its own reply.
+func TestNothingGoesBeforeAnAnsweredGreeting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t)
+		r.Greeting = func(dst []byte) ([]byte, int) { return append(dst, "AUTH;SELECT;"...), 2 }
+		var callers []*caller
+		wire, greetings := "", 0 // of the open stream: what it answers, and how many greetings got their OK
+		r.host.onSend = func(message string) {
+			if greets := message == "AUTH;SELECT;"; greets == (greetings == 2) {
+				t.Fatalf("sent %q when %d commands of the greeting were answered", message, greetings)
+			}
+			for name := range strings.SplitSeq(strings.TrimSuffix(message, ";"), ";") {
+				switch {
+				case name != "AUTH" && name != "SELECT":
+					wire += reply(name)
+				case rapid.IntRange(0, 9).Draw(t, "trouble") > 0:
+					wire += "+OK\r\n"
+				default:
+					wire += rapid.SampledFrom([]string{"-WRONGPASS no\r\n", "-LOADING no\r\n", "-NOSCRIPT no\r\n", ":1\r\n", "?"}).Draw(t, "reply")
+				}
+			}
+		}
+		fresh := func() {
+			if r.host.live == 0 {
+				wire, greetings = "", 0
+			}
+		}
+		receive := func(n int) {
+			for n = min(n, len(wire)); n > 0 && r.host.live != 0; n = min(n, len(wire)) {
+				part := wire[:1] // each by itself, so that it is known how far the greeting has come
+				wire, n = wire[1:], n-1
+				if part == "\n" && greetings < 2 {
+					greetings++
+				}
+				r.receive(part)
+				fresh()
+			}
+		}
+		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
+			name := "q" + string(rune('a'+i%26)) + strings.Repeat("z", i/26)
+			switch rapid.IntRange(0, 7).Draw(t, "step") {
+			case 0, 1:
+				c := r.newCaller()
+				if r.Begin(&c.ticket, c) == None {
+					told := r.newCaller()
+					r.Enclose(told, command(name+"+"))
+					r.Add(&c.ticket, 0, command(name))
+					r.Commit(&c.ticket)
+					callers = append(callers, c, told)
+				}
+			case 2:
+				c := r.newCaller()
+				if r.Tell(c, command(name)) == None {
+					callers = append(callers, c)
+				}
+			case 3, 4:
+				receive(rapid.IntRange(1, 80).Draw(t, "bytes"))
+			case 5:
+				r.tick(time.Duration(rapid.IntRange(1, 70).Draw(t, "ms")) * ms)
+			case 6:
+				if r.host.live != 0 {
+					r.close()
+				}
+			case 7:
+				r.Renew()
+			}
+			fresh()
+		}
+		r.Stop()
+		for r.ready.len() > 0 {
+			r.drain()
+		}
+		for i, c := range callers {
+			settled := 0
+			for _, call := range c.log {
+				if call == "resume" {
+					settled++
+				}
+			}
+			if settled != 1 {
+				t.Fatalf("caller %d got %q", i, c.log)
+			}
+		}
+	})
 }
