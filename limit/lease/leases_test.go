@@ -372,3 +372,19 @@ func BenchmarkSpend(b *testing.B) {
 		c.leases.Spend(key, c.charges, time.Hour, &d)
 	}
 }
+
+// What an earlier window's end made worthless must not hide what is left of this one.
+func TestAWorkerThatEndsGivesBackWhatIsLeftBesideWhatIsPast(t *testing.T) {
+	c := newCaller(t, 5, &limit.Limit{Algorithm: limit.FixedWindow, Limit: 100, Window: 10 * sec})
+	c.send(0)
+	c.send(0)
+	now := 5*sec + time.Hour
+	l := c.leases.table.Find(key)
+	l.past = unspent{requests: 3, at: l.at - 10_000, counts: now - 1}
+	left := l.left
+	var returned []int64
+	c.leases.All(now, func(u *Unspent) { returned = append(returned, u.Charges[0].Cost) })
+	if diff := cmp.Diff([]int64{left}, returned); left == 0 || diff != "" {
+		t.Errorf("given back (-want +got): %s", diff)
+	}
+}

@@ -60,9 +60,13 @@ func (s *Leases) All(now time.Duration, f func(u *Unspent)) {
 
 // giveBackAll is giveBack for what may still be spent, too. What is past comes first.
 func (s *Leases) giveBackAll(key []byte, l *Lease, now time.Duration, u *Unspent) bool {
-	if l.past.requests == 0 && l.left > 0 {
-		s.pass(l)
+	if s.giveBack(key, l, now, u) {
+		return true
 	}
+	if l.left == 0 {
+		return false
+	}
+	s.pass(l)
 	return s.giveBack(key, l, now, u)
 }
 
