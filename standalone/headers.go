@@ -30,8 +30,10 @@ func arriving(r *http.Request, front *bootstrap.Front) (hosttest.Headers, map[st
 	if r.ContentLength > 0 && r.Header.Get("Content-Length") == "" {
 		request.Headers = append(request.Headers, [2]string{"content-length", strconv.FormatInt(r.ContentLength, 10)})
 	}
+	// A connection header must not take away what is added here.
+	request.Headers = withoutHops(request.Headers)
 	err := request.Arrive(r.RemoteAddr, front)
-	return withoutHops(request.Headers), request.Properties, err
+	return request.Headers, request.Properties, err
 }
 
 // hops are headers of one connection, which no proxy sends on.

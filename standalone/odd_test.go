@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"routelimit/bootstrap"
+	"routelimit/resp"
 	"routelimit/servers"
 	"routelimit/servers/servertest"
 )
@@ -79,6 +83,7 @@ func TestOddRequests(t *testing.T) {
 		"broken chunks":              {"POST /open HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "", "/open"},
 		"huge headers":               {"GET /open HTTP/1.1\r\nhost: a\r\nx: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", "431", ""},
 		"a header named like ours":   {"GET /open HTTP/1.1\r\nhost: a\r\n:path: /closed\r\n\r\n", "400", ""},
+		"a fragment":                 {"GET /open#/../closed HTTP/1.1\r\nhost: a\r\n\r\n", "400", ""},
 		"garbage":                    {strings.Repeat("\x00\x01\x02", 20) + "\r\n\r\n", "400", ""},
 	} {
 		upstream.Reset()
@@ -108,5 +113,72 @@ func TestOddRequests(t *testing.T) {
 	}
 	if dead := s.workers[0].vm.Dead(); dead != nil || len(s.workers[0].vm.Faults()) > 0 {
 		t.Errorf("%v, %v", dead, s.workers[0].vm.Faults())
+	}
+}
+
+// A connection header takes away headers that the client sent, and none that says who it is.
+func TestAConnectionHeaderHidesNobody(t *testing.T) {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "192.0.2.1:5"
+	r.Header.Set("Connection", "x-forwarded-for")
+	r.Header.Set("X-Forwarded-For", "203.0.113.9")
+	headers, _, err := arriving(r, &bootstrap.Front{UseRemoteAddress: true})
+	if got := headers.Values("x-forwarded-for"); err != nil || strings.Join(got, "|") != "192.0.2.1" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// What a node of a Cluster gave no answer to may be counted, and is not sent again.
+func TestACommandIsSentToAClusterOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var sent atomic.Int64
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveDeafNode(conn, &sent)
+		}
+	}()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{l.Addr().String()}, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	k := &link{worker: &worker{server: &Server{options: Options{Redis: client, Patience: 2 * time.Second}}}, ctx: t.Context()}
+	if got := string(k.ask([][]any{{"EVALSHA", "sha", "1", "key"}})); got != "-upstream failure\r\n" || sent.Load() != 1 {
+		t.Errorf("%q, sent %d times, want once", got, sent.Load())
+	}
+}
+
+// serveDeafNode is the only node of a Cluster. It hangs up on whatever carries a script.
+func serveDeafNode(conn net.Conn, sent *atomic.Int64) {
+	defer conn.Close()
+	host, port, _ := net.SplitHostPort(conn.LocalAddr().String())
+	var decoder resp.Decoder
+	buffer := make([]byte, 4096)
+	for {
+		command, err := decoder.Next()
+		if err != nil {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			decoder.Write(buffer[:n])
+			continue
+		}
+		switch strings.ToUpper(string(command.Elems[0].Text)) {
+		case "EVALSHA":
+			sent.Add(1)
+			return
+		case "CLUSTER":
+			fmt.Fprintf(conn, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$%d\r\n%s\r\n:%s\r\n", len(host), host, port)
+		case "COMMAND":
+			fmt.Fprint(conn, "*0\r\n")
+		default:
+			fmt.Fprint(conn, "-ERR unknown command\r\n")
+		}
 	}
 }

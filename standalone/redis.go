@@ -111,6 +111,11 @@ func (l *link) deliver(replies []byte) {
 	}
 }
 
+// once is a command that go-redis sends no second time, whatever happens to its connection: it may have been counted.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
 func (l *link) ask(commands [][]any) (replies []byte) {
 	o := &l.worker.server.options
 	ctx, cancel := context.WithTimeout(l.ctx, o.Patience)
@@ -119,7 +124,8 @@ func (l *link) ask(commands [][]any) (replies []byte) {
 	// What failed is in each command.
 	_, _ = o.Redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, command := range commands {
-			sent[i] = pipe.Do(ctx, command...)
+			sent[i] = redis.NewCmd(ctx, command...)
+			_ = pipe.Process(ctx, once{sent[i]}) // it only queues
 		}
 		return nil
 	})

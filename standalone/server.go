@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -138,6 +139,10 @@ func (s *Server) stopWorkers() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		http.Error(w, "CONNECT is not served without Envoy", http.StatusNotImplemented)
+		return
+	}
+	if strings.Contains(r.RequestURI, "#") { // as Envoy: what one reader cuts off, another takes for a part of the path
+		http.Error(w, "a path has no fragment", http.StatusBadRequest)
 		return
 	}
 	select {
