@@ -33,7 +33,11 @@ type Config struct {
 
 // Parse reads YAML or JSON. It checks the syntax alone: the rest is Envoy's to judge.
 func Parse(text []byte) (*Config, error) {
-	if err := yamltree.CheckStart(text); err != nil {
+	documents, err := yamltree.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := yamltree.CheckAliases(documents); err != nil {
 		return nil, err
 	}
 	c := &Config{}

@@ -1,6 +1,7 @@
 package yamltree
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 // builder turns one document's syntax into values.
 type builder struct {
 	anchors map[string]*Node
+	merged  int   // members that "<<" has brought in
+	tooMany error // of them; a *SyntaxError
 }
 
 func (b *builder) build(syntax ast.Node) *Node {
@@ -64,7 +67,7 @@ func (b *builder) mapping(n *Node, values []*ast.MappingValueNode) *Node {
 	for _, v := range values {
 		value := b.build(v.Value)
 		if v.Key.IsMergeKey() {
-			merged = append(merged, mergeable(value)...)
+			merged = append(merged, b.mergeable(n, value)...)
 			continue
 		}
 		f := Field{Name: name(v.Key), Value: value}
@@ -73,9 +76,16 @@ func (b *builder) mapping(n *Node, values []*ast.MappingValueNode) *Node {
 		}
 		n.fields = append(n.fields, f)
 	}
+	if len(merged) == 0 {
+		return n
+	}
+	there := map[string]bool{}
+	for _, f := range n.fields {
+		there[f.Name] = true
+	}
 	for _, f := range merged {
-		if n.field(f.Name) == nil {
-			n.fields = append(n.fields, f)
+		if !there[f.Name] && !there[camelCase(f.Name)] {
+			n.fields, there[f.Name] = append(n.fields, f), true
 		}
 	}
 	return n
@@ -83,7 +93,15 @@ func (b *builder) mapping(n *Node, values []*ast.MappingValueNode) *Node {
 
 // mergeable are the members that "<<" brings in: those of a mapping, or of each
 // in a list.
-func mergeable(n *Node) []Field {
+func (b *builder) mergeable(at, n *Node) []Field {
+	b.merged += len(n.fields)
+	for _, item := range n.items {
+		b.merged += len(item.fields)
+	}
+	if b.merged > mostMerged {
+		b.tooMany = &SyntaxError{at.Line, at.Column, fmt.Sprintf(`"<<" brings in more than %d members`, mostMerged)}
+		return nil
+	}
 	fields := slices.Clone(n.fields)
 	for _, item := range n.items {
 		fields = append(fields, item.fields...)

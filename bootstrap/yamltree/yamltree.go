@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -70,7 +71,11 @@ func Parse(file []byte) ([]*Node, error) {
 	if err := CheckStart(file); err != nil {
 		return nil, err
 	}
-	parsed, err := parser.ParseBytes(file, 0)
+	tokens := lexer.Tokenize(string(file))
+	if err := checkDepth(tokens); err != nil {
+		return nil, err
+	}
+	parsed, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, Explain(err)
 	}
@@ -79,6 +84,9 @@ func Parse(file []byte) ([]*Node, error) {
 		if document.Body != nil {
 			b := builder{anchors: map[string]*Node{}}
 			documents = append(documents, b.build(document.Body))
+			if b.tooMany != nil {
+				return nil, b.tooMany
+			}
 		}
 	}
 	return documents, nil

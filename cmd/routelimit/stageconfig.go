@@ -74,7 +74,7 @@ func (s *stage) check(file []byte, inYAML bool) error {
 func policyAsJSON(file []byte) (text []byte, inYAML bool) {
 	var fields map[string]any
 	documents, err := yamltree.Parse(file)
-	if bootstrap.IsObject(file) || err != nil || len(documents) != 1 || yaml.Unmarshal(file, &fields) != nil {
+	if bootstrap.IsObject(file) || err != nil || len(documents) != 1 || yamltree.CheckAliases(documents) != nil || yaml.Unmarshal(file, &fields) != nil {
 		return file, false
 	}
 	_, routes := fields["routes"]
