@@ -13,6 +13,7 @@ import (
 func main() {
 	logging.Disable() // the program says itself, once, what is wrong with Redis
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	code := program(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
