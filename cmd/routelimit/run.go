@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"routelimit/live"
 	"routelimit/servers"
 )
 
@@ -73,7 +74,7 @@ Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has e
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address that clients connect to; 0.0.0.0 lets other machines in")
 	flags.IntVar(&f.port, "port", 10000, "port that clients connect to")
 	flags.IntVar(&f.adminPort, "admin-port", 9901, "port of Envoy's admin page, on loopback")
-	flags.IntVar(&f.pagePort, "page-port", 10080, "port of the live page, on loopback")
+	flags.IntVar(&f.pagePort, "page-port", live.Port, "port of the live page, on loopback")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{withEnvoy, withWazero}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	flags.BoolVar(&f.noPage, "no-page", false, "serve no live page, and read no keys in Redis")
 	flags.IntVar(&f.concurrency, "concurrency", 2, "workers")
@@ -163,6 +164,9 @@ func (f *runFlags) checkPorts() error {
 	for _, l := range f.listeners() {
 		if l.port < 0 || l.port > mostPort {
 			return fmt.Errorf("%s %d is no port; write 1 to %d, or 0 for one that is free", l.flag, l.port, mostPort)
+		}
+		if l.flag == "--page-port" && live.IsBlocked(l.port) {
+			return fmt.Errorf("--page-port %d is one that browsers refuse to open; write another, such as %d", l.port, live.Port)
 		}
 		if other := chosen[l.port]; other != "" && l.port != 0 {
 			return fmt.Errorf("port %d is given to both %s and %s; choose another for one of them", l.port, other, l.flag)

@@ -72,6 +72,7 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
 		"page port in use":     {[]string{"--page-port", port}, []string{"port " + port + " is in use", "--page-port"}},
 		"a page's port twice":  {[]string{"--port", port, "--page-port", port}, []string{"port " + port, "both --port and --page-port"}},
+		"a blocked page port":  {[]string{"--page-port", "10080"}, []string{"--page-port 10080", "browsers refuse", "10090"}},
 		"Redis database":       {[]string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
 		"no upstream address":  {[]string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
 		"no module for wazero": {[]string{"--engine", "wazero", "--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
