@@ -127,6 +127,37 @@ func TestSamplesAreWhatHappenedBetweenReadings(t *testing.T) {
 	}
 }
 
+// While requests go by on_error, or questions fail, the page says so; a little later it does not.
+func TestThePageSaysThatRedisDoesNotDecide(t *testing.T) {
+	const failure = "routelimit_failures_total.kind=.upstream_failure;."
+	local := strings.Replace(open, "outcome=.open", "outcome=.local_refused", 1)
+	strange := strings.NewReplacer("POST:/login", "unreadable", "outcome=.open", "outcome=.unavailable").Replace(open)
+	for name, c := range map[string]struct {
+		before, after *Reading
+		want          string
+	}{
+		"all is decided":      {values(passed, 1, open, 5, failure, 7), values(passed, 9, refused, 2, open, 5, failure, 7), ""},
+		"requests pass":       {values(open, 5), values(open, 8), "In the last 5s 3 requests did, and 0 questions"},
+		"workers decide":      {values(), values(local, 2), "In the last 5s 2 requests did, and 0 questions"},
+		"questions fail":      {values(passed, 1), values(passed, 2, failure, 4), "In the last 5s 0 requests did, and 4 questions"},
+		"limits are unread":   {values(), values(strange, 4), ""},
+		"counters begin anew": {values(open, 5, failure, 5), values(open, 1, failure, 1), "In the last 5s 1 requests did, and 1 questions"},
+	} {
+		readings := []*Reading{c.before, c.after}
+		for range recent {
+			readings = append(readings, c.after)
+		}
+		page := &Page{options: Options{Policy: &policy.Policy{}}, sampler: &sampler{source: &source{readings: readings}}, tail: &tail{}}
+		for i := range readings {
+			page.sampler.read(t.Context())
+			got := page.state(time.Unix(0, 0)).Trouble
+			if told := i >= 1 && i <= recent && c.want != ""; told != (got != "") || told && (!strings.HasPrefix(got, "Redis does not decide: routes go by their on_error.") || !strings.Contains(got, c.want)) {
+				t.Errorf("%s, after reading %d: %q", name, i, got)
+			}
+		}
+	}
+}
+
 const refusalLine = `[2026-12-01 16:42:38.955][21748][info][wasm] [source/extensions/common/wasm/context.cc:1151] wasm log routelimit routelimit: {"event":"rate_limited","route":"POST:/login","limit":"pair","key":"ip+username","quota":10,"window":"5m","identity":"ip:192.0.2.2","left_out":3}`
 
 func TestRefusalsAreReadFromTheLog(t *testing.T) {

@@ -86,6 +86,11 @@ func (o *Outcomes) field(outcome string) *uint64 {
 // turnedAway are requests that did not pass. One that several limits refuse is counted by each.
 func (o *Outcomes) turnedAway() uint64 { return o.Refused + o.Unavailable + o.LocalRefused }
 
+// undecided are requests that went by their route's on_error.
+func (o *Outcomes) undecided() uint64 {
+	return o.Open + o.Unavailable + o.LocalPassed + o.LocalRefused
+}
+
 // all are all requests. Of those that passed, every limit counts each.
 func (o *Outcomes) all() uint64 {
 	return o.Passed + o.Open + o.LocalPassed + o.Exempt + o.Unlimited + o.turnedAway()

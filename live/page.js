@@ -142,7 +142,7 @@ function callers(c) {
     return;
   }
   if (c.problem) {
-    put('refused', c.problem, () => [make('p', 'bad', 'the keys cannot be read: ' + c.problem)]);
+    put('refused', c.problem, () => [make('p', 'bad', c.problem)]);
     put('used', c.problem, () => []);
     return;
   }
@@ -163,6 +163,7 @@ function refusal(r) {
 }
 
 function show(state) {
+  put('trouble', state.trouble, () => state.trouble ? [make('p', 'trouble', state.trouble)] : []);
   put('warnings', state.warnings, () => state.warnings.map(w => make('p', 'warning', w)));
   put('facts', state.facts, () => [rows(state.facts.map(f => row(f.name, f.value)))]);
   callers(state.callers);
@@ -173,7 +174,7 @@ function show(state) {
     return cards;
   });
   put('link', state.link, () => linkParts(state.link, state.step));
-  say(state.problem || 'live, ' + new Date(state.now).toLocaleTimeString(), state.problem ? 'still' : 'live');
+  say(state.problem || 'live, ' + new Date(state.now).toLocaleTimeString(), state.problem || state.trouble ? 'still' : 'live');
 }
 
 function say(text, className) {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ const (
 	kept      = 300 // samples: five minutes
 	patience  = 2 * time.Second
 	maxRoutes = 1000 // of one sample that are told apart
+	recent    = 5    // samples, over which a trouble is told of
 )
 
 // sample is what happened between two readings.
@@ -26,6 +28,8 @@ type sample struct {
 	routes    map[string]point
 	p50, p99  float64 // in microseconds; 0: nothing was decided
 	decisions uint64
+	undecided uint64 // requests that went by on_error
+	failures  uint64 // questions to Redis that brought no decision
 }
 
 type point struct{ requests, refused uint64 }
@@ -86,13 +90,40 @@ func (s *sampler) between(now *Reading, routes map[string]*counts) sample {
 		if r := s.routes[key]; r != nil {
 			before = r.Outcomes
 		}
+		if key != unreadable {
+			one.undecided += since(after.undecided(), before.undecided())
+		}
 		p := point{since(after.all(), before.all()), since(after.turnedAway(), before.turnedAway())}
 		if p != (point{}) && len(one.routes) < maxRoutes {
 			one.routes[key] = p
 		}
 	}
 	one.p50, one.p99, one.decisions = quantiles(s.last.Decisions, now.Decisions)
+	one.failures = since(failed(now), failed(s.last))
 	return one
+}
+
+// unreadable is the route of requests whose limits could not be read, which no Redis would have decided.
+const unreadable = "unreadable"
+
+// failed counts the questions to Redis that brought no decision, of all kinds.
+func failed(r *Reading) (n uint64) {
+	for _, of := range kinds(r, "routelimit_failures_total", "kind") {
+		n += of
+	}
+	return n
+}
+
+// trouble says that Redis does not decide now; "" if it does.
+func (s *sampler) trouble() string {
+	var undecided, failures uint64
+	for _, one := range s.samples[max(0, len(s.samples)-recent):] {
+		undecided, failures = undecided+one.undecided, failures+one.failures
+	}
+	if undecided == 0 && failures == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Redis does not decide: routes go by their on_error. In the last %s %d requests did, and %d questions brought no decision", recent*period, undecided, failures)
 }
 
 // since is how much a counter has grown. One that begins anew has grown from 0.

@@ -17,6 +17,7 @@ type State struct {
 	Facts    []Fact    `json:"facts"`
 	Warnings []string  `json:"warnings"`
 	Problem  string    `json:"problem"` // why the numbers stand still; "" if they do not
+	Trouble  string    `json:"trouble"` // that Redis does not decide now; "" if it does
 	Routes   []Route   `json:"routes"`
 	LeftOut  int       `json:"left_out"` // routes
 	Link     Link      `json:"link"`
@@ -85,7 +86,7 @@ func (p *Page) state(now time.Time) *State {
 	}
 	p.sampler.mu.Lock()
 	defer p.sampler.mu.Unlock()
-	s.Problem = p.sampler.problem
+	s.Problem, s.Trouble = p.sampler.problem, p.sampler.trouble()
 	s.Routes, s.LeftOut = p.routes()
 	s.Link = p.link()
 	return s

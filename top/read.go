@@ -30,8 +30,23 @@ func Read(ctx context.Context, client redis.UniversalClient, o Options) (*Pictur
 	} else {
 		err = walk(ctx, client)
 	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, o.explained(err)
+	}
 	p.finish(o.Most)
-	return p, err
+	return p, nil
+}
+
+// explained says what to do about an error of Redis.
+func (o *Options) explained(err error) error {
+	advice := "see whether it runs and can be reached"
+	if redis.IsPermissionError(err) {
+		advice = "allow this user SCAN, HSCAN and TIME on keys that begin with " + o.Prefix + ":"
+	}
+	return fmt.Errorf("the keys in Redis cannot be read: %w; %s", err, advice)
 }
 
 // walk reads the keys of one server.
@@ -42,7 +57,7 @@ func (o *Options) walk(ctx context.Context, server redis.Cmdable) (*Picture, err
 		began := time.Now()
 		next, err := o.batch(ctx, server, cursor, p)
 		if err != nil {
-			return nil, fmt.Errorf("the keys cannot be read: %w; allow this user SCAN, HSCAN and TIME on keys that begin with %s:", err, o.Prefix)
+			return nil, err
 		}
 		cursor = next
 		if p.Sample = cursor != 0 && p.Keys >= o.Keys; cursor == 0 || p.Sample {

@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,9 +115,31 @@ func TestTheLoadIsBounded(t *testing.T) {
 	if most := 99 * took; paused > most {
 		t.Errorf("paused %v after reading for %v", paused, took)
 	}
-	o.Pause = func(time.Duration) error { return errors.New("enough") }
-	if _, err := Read(t.Context(), r.Client(), o); err == nil || err.Error() != "enough" {
+	enough := errors.New("enough")
+	o.Pause = func(time.Duration) error { return enough }
+	if _, err := Read(t.Context(), r.Client(), o); !errors.Is(err, enough) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// Only a user who may not read is told what to allow.
+func TestAnErrorSaysWhatToDo(t *testing.T) {
+	r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+	if err := r.Client().Do(t.Context(), "ACL", "SETUSER", "blind", "on", ">pass", "~*", "+@connection").Err(); err != nil {
+		t.Fatal(err)
+	}
+	blind := servers.ClientOptions(r.Network(), r.Addr())
+	blind.Username, blind.Password = "blind", "pass"
+	for want, options := range map[string]*redis.Options{
+		"allow this user SCAN, HSCAN and TIME on keys that begin with rl:": blind,
+		"see whether it runs and can be reached":                           servers.ClientOptions("tcp", "127.0.0.1:1"),
+	} {
+		client := redis.NewClient(options)
+		defer client.Close()
+		_, err := Read(t.Context(), client, Options{Prefix: "rl", Share: 1, Batch: 5, Keys: 10, Most: 3})
+		if err == nil || !strings.HasSuffix(err.Error(), "; "+want) || strings.Count(err.Error(), "cannot be read") != 1 {
+			t.Errorf("error = %v", err)
+		}
 	}
 }
 
