@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,11 @@ func started(t *testing.T, args ...string) (said string, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, append([]string{"run", "--port", "0", "--admin-port", "0", "--page-port", "0"}, args...)...)
+	line := []string{"run", "--port", "0", "--page-port", "0"}
+	if !slices.Contains(args, "wazero") {
+		line = append(line, "--admin-port", "0")
+	}
+	cmd := exec.Command(binary, append(line, args...)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "ENVOY="+servertest.Envoy(t, ""), "REDIS="+servertest.Redis(t, ""), "REDIS_URL=")
 	var trouble strings.Builder

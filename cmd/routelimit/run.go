@@ -25,6 +25,7 @@ type runFlags struct {
 	listen      string
 	port        int
 	adminPort   int
+	adminGiven  bool // whether adminPort was asked for
 	pagePort    int
 	noPage      bool
 	concurrency int
@@ -55,6 +56,7 @@ then, so nothing is known that jwt_authn would have verified; limits in an Envoy
 Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has ended by itself. 2: the command line is wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.adminGiven = cmd.Flags().Changed("admin-port")
 			if err := f.check(); err != nil {
 				return usage(err)
 			}
@@ -73,7 +75,7 @@ Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has e
 	flags.StringVar(&f.upstream, "upstream", "", "host:port of what is protected (default: a demo)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address that clients connect to; 0.0.0.0 lets other machines in")
 	flags.IntVar(&f.port, "port", 10000, "port that clients connect to")
-	flags.IntVar(&f.adminPort, "admin-port", 9901, "port of Envoy's admin page, on loopback")
+	flags.IntVar(&f.adminPort, "admin-port", 9901, "port of Envoy's admin page, on loopback (not with --engine wazero)")
 	flags.IntVar(&f.pagePort, "page-port", live.Port, "port of the live page, on loopback")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{withEnvoy, withWazero}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	flags.BoolVar(&f.noPage, "no-page", false, "serve no live page, and read no keys in Redis")
@@ -89,6 +91,8 @@ func (f *runFlags) check() error {
 	switch {
 	case f.engine == withWazero && f.envoy != "":
 		return errors.New("--envoy is given and --engine wazero runs without one; leave one of them away")
+	case f.engine == withWazero && f.adminGiven:
+		return errors.New("--admin-port is given and --engine wazero has no admin page to scrape; leave it away: the numbers are on the live page and, as JSON, at its /state")
 	case f.engine == withEnvoy && f.wasm != "":
 		return errors.New("--wasm is for --engine wazero; Envoy loads the module that its configuration names, so leave --wasm away")
 	case f.concurrency < 1 || f.concurrency > mostWorkers:

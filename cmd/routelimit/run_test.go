@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,15 @@ func empty(t *testing.T, tmp string) {
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// onFreePorts is a command line of run that takes no port away from another program.
+func onFreePorts(args ...string) []string {
+	line := []string{"run", "--port", "0", "--page-port", "0"}
+	if !slices.Contains(args, withWazero) {
+		line = append(line, "--admin-port", "0")
+	}
+	return append(line, args...)
 }
 
 // taken is a port on which something listens until the end of the test.
@@ -80,8 +90,7 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		"no cluster for Redis": {[]string{"--config", noRedis}, []string{`"redis"`, "add it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"run", "--port", "0", "--admin-port", "0", "--page-port", "0"}, tt.args...)
-			code, out, err := call(t, args...)
+			code, out, err := call(t, onFreePorts(tt.args...)...)
 			if code != exitFindings || out != "" || strings.Count(err, "\n") != 1 || strings.Contains(err, "hunter2") {
 				t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
 			}
@@ -137,6 +146,16 @@ func TestRunRefusesAPolicyWithErrors(t *testing.T) {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
 	}
 	empty(t, tmp)
+}
+
+// Without an Envoy there is no admin page, and nobody is let believe that there is one.
+func TestRunWithoutEnvoyRefusesItsAdminPort(t *testing.T) {
+	for _, port := range []string{"0", "9901"} {
+		code, out, err := call(t, "run", "--engine", "wazero", "--admin-port", port)
+		if code != exitUsage || out != "" || !strings.Contains(err, "--admin-port is given") || !strings.Contains(err, "/state") {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", port, code, out, err)
+		}
+	}
 }
 
 func TestRunWithoutServersSaysHowToGetThem(t *testing.T) {

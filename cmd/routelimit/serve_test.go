@@ -37,8 +37,7 @@ func startRun(t *testing.T, args ...string) *running {
 	r := &running{cancel: cancel, ended: make(chan int, 1), stderr: &bytes.Buffer{}}
 	out, in := io.Pipe()
 	go func() {
-		args := append([]string{"run", "--port", "0", "--admin-port", "0", "--page-port", "0"}, args...)
-		code := program(ctx, args, strings.NewReader(""), in, r.stderr)
+		code := program(ctx, onFreePorts(args...), strings.NewReader(""), in, r.stderr)
 		in.Close()
 		r.ended <- code
 		close(r.ended)
