@@ -158,6 +158,20 @@ func TestThePageSaysThatRedisDoesNotDecide(t *testing.T) {
 	}
 }
 
+func TestLeasesAreShownBesideWhatPassed(t *testing.T) {
+	const taken, spent = "routelimit_leases_total.outcome=.taken;.", "routelimit_leased_requests_total.outcome=.spent;."
+	second := strings.Replace(passed, "/login", "/other", 1)
+	page := &Page{options: Options{Policy: &policy.Policy{}}, tail: &tail{}, sampler: &sampler{source: &source{readings: []*Reading{values(
+		passed, 60, other, 60, refused, 9, second, 40, taken, 7, strings.Replace(taken, "taken", "refused", 1), 2, strings.Replace(taken, "taken", "failed", 1), 1,
+		spent, 85, strings.Replace(spent, "spent", "taken", 1), 99,
+	)}}}}
+	page.sampler.read(t.Context())
+	want := Leases{Taken: 7, Refused: 2, Failed: 1, Spent: 85, Passed: 100}
+	if diff := cmp.Diff(want, page.state(time.Unix(0, 0)).Link.Leases); diff != "" {
+		t.Error(diff)
+	}
+}
+
 const refusalLine = `[2026-12-01 16:42:38.955][21748][info][wasm] [source/extensions/common/wasm/context.cc:1151] wasm log routelimit routelimit: {"event":"rate_limited","route":"POST:/login","limit":"pair","key":"ip+username","quota":10,"window":"5m","identity":"ip:192.0.2.2","left_out":3}`
 
 func TestRefusalsAreReadFromTheLog(t *testing.T) {

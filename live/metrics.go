@@ -144,3 +144,15 @@ func kinds(r *Reading, name, label string) map[string]uint64 {
 	}
 	return found
 }
+
+// leases are what the metrics say about them.
+func leases(r *Reading, routes map[string]*counts) Leases {
+	asked := kinds(r, "routelimit_leases_total", "outcome")
+	l := Leases{
+		Taken: asked["taken"], Refused: asked["refused"], Failed: asked["failed"], Spent: kinds(r, "routelimit_leased_requests_total", "outcome")["spent"],
+	}
+	for _, route := range routes {
+		l.Passed += route.Passed
+	}
+	return l
+}

@@ -28,6 +28,7 @@ function put(id, data, build) {
 
 const grouped = n => Number(n).toLocaleString('en');
 const micros = us => us >= 1000 ? (us / 1000).toLocaleString('en', { maximumFractionDigits: 1 }) + ' ms' : grouped(us) + ' µs';
+const share = (part, of) => (100 * Math.min(1, part / of)).toLocaleString('en', { maximumFractionDigits: 1 }) + '%';
 const rows = list => make('ul', 'rows', ...list);
 const row = (name, ...values) => make('li', '', make('span', 'name', name), ...values.map(v => make('span', 'value', v)));
 const none = text => make('p', 'none', text);
@@ -109,6 +110,15 @@ function card(route, step) {
   return element;
 }
 
+// leaseTiles say what leases save; a policy without them has none.
+function leaseTiles(l) {
+  if (l.taken + l.refused + l.failed === 0) return [];
+  const tiles = [tile(grouped(l.taken), 'leases taken'), tile(l.passed ? share(l.spent, l.passed) : '–', 'of what passed was not asked about')];
+  if (l.refused) tiles.push(tile(grouped(l.refused), 'leases refused: nothing was left'));
+  if (l.failed) tiles.push(tile(grouped(l.failed), 'questions for leases without an answer', true));
+  return tiles;
+}
+
 function linkParts(link, step) {
   const open = link.breaker_open > 0;
   const failures = link.failures.reduce((sum, f) => sum + f.n, 0);
@@ -119,6 +129,7 @@ function linkParts(link, step) {
     tile(grouped(link.decisions), 'decisions timed'),
     tile(grouped(failures), 'questions without an answer', failures > 0),
     tile(grouped(link.deny_hits), 'refused from memory'),
+    ...leaseTiles(link.leases),
     tile(grouped(link.streams), 'streams opened'))];
   parts.push(make('p', 'soft', make('span', 'key passed'), ' half, ', make('span', 'key refused'), ' 99% of the decisions were no slower'));
   parts.push(latency(link, step));

@@ -64,9 +64,19 @@ type Link struct {
 	P99All      float64   `json:"p99_all"`
 	Decisions   uint64    `json:"decisions"`
 	DenyHits    uint64    `json:"deny_hits"`
+	Leases      Leases    `json:"leases"`
 	Resent      uint64    `json:"resent"`
 	RefundsLost uint64    `json:"refunds_lost"`
 	Panics      uint64    `json:"panics"`
+}
+
+// Leases are requests that were admitted without asking, since they had been charged in advance.
+type Leases struct {
+	Taken   uint64 `json:"taken"`   // leases
+	Refused uint64 `json:"refused"` // questions for leases: nothing was left
+	Failed  uint64 `json:"failed"`  // questions for leases: no answer
+	Spent   uint64 `json:"spent"`   // requests that were not asked about
+	Passed  uint64 `json:"passed"`  // requests of all routes that passed, those included
 }
 
 // Count is how often something happened.
@@ -168,6 +178,7 @@ func (p *Page) link() Link {
 	l.MedianAll, l.P99All, l.Decisions = quantiles(nil, r.Decisions)
 	l.Streams = r.Values["routelimit_link_opened_total"]
 	l.DenyHits = r.Values["routelimit_deny_cache_hits_total"]
+	l.Leases = leases(r, p.sampler.routes)
 	l.Resent = r.Values["routelimit_script_resent_total"]
 	l.RefundsLost = kinds(r, "routelimit_refunds_total", "outcome")["lost"]
 	l.Panics = r.Values["routelimit_panics_total"]
