@@ -234,6 +234,27 @@ func TestTheLogIsFollowedWithinBounds(t *testing.T) {
 	}
 }
 
+// Lines that say the same are one, at the place of the newest, however often one caller is refused.
+func TestEqualRefusalsAreShownOnceWithTheirNumber(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	later := strings.NewReplacer("16:42:38", "16:42:40", `"left_out":3`, `"left_out":4`).Replace(refusalLine)
+	shadowed := strings.Replace(refusalLine, `"left_out"`, `"shadow":true,"lines":7,"left_out"`, 1)
+	text := refusalLine + "\n" + shadowed + "\n" + strings.Replace(refusalLine, "192.0.2.2", "192.0.2.3", 1) + "\n" + strings.Repeat(later+"\n", 60)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &tail{name: name}
+	l.read()
+	var got []string
+	for _, r := range l.refusals() {
+		got = append(got, fmt.Sprintf("%s %s %v: %d, %d left out", r.Time, r.Identity, r.Shadow, r.Lines, r.LeftOut))
+	}
+	want := []string{"16:42:40 ip:192.0.2.2 false: 61, 243 left out", "16:42:38 ip:192.0.2.3 false: 1, 3 left out", "16:42:38 ip:192.0.2.2 true: 1, 3 left out"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzParseRefusal(f *testing.F) {
 	f.Add(refusalLine)
 	f.Add(`[a][wasm]{"event":"rate_limited",}`)

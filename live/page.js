@@ -167,6 +167,7 @@ function callers(c) {
 function refusal(r) {
   const values = [`${r.route}, ${r.limit}: ${grouped(r.quota)} in ${r.window}`];
   if (r.time) values.unshift(r.time);
+  if (r.lines > 1) values.push(`${grouped(r.lines)} times`);
   if (r.shadow) values.push('would have been');
   if (r.local) values.push('by the worker alone');
   if (r.left_out) values.push(`${grouped(r.left_out)} before it not logged`);

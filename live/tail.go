@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 )
 
-// Refusal is one line of the log.
+// Refusal is a line of the log, or several that say the same.
 type Refusal struct {
-	Time     string `json:"time"` // as the log has it; "" if it has none
+	Time     string `json:"time"`  // of the newest, as the log has it; "" if it has none
+	Lines    int64  `json:"lines"` // that say the same
 	Route    string `json:"route"`
 	Limit    string `json:"limit"`
 	Key      string `json:"key"` // "ip+username"
@@ -75,14 +77,34 @@ func (t *tail) read() {
 			break
 		}
 		if r, ok := parseRefusal(string(line)); ok && !t.torn {
-			t.list = append(t.list, r)
+			t.add(r)
 		}
 		t.rest, t.torn = rest, false
 	}
 	if len(t.rest) > mostAtOnce {
 		t.rest, t.torn = nil, true
 	}
-	t.list = append([]Refusal(nil), t.list[max(0, len(t.list)-keptRefusals):]...)
+}
+
+// add puts a line at the end, with those before it that say the same, so that one caller does not push out all others.
+func (t *tail) add(r Refusal) {
+	r.Lines = 1
+	for i, old := range t.list {
+		if old.same(r) {
+			r.Lines, r.LeftOut = old.Lines+1, old.LeftOut+r.LeftOut
+			t.list = slices.Delete(t.list, i, i+1)
+			break
+		}
+	}
+	if t.list = append(t.list, r); len(t.list) > keptRefusals {
+		t.list = slices.Delete(t.list, 0, 1)
+	}
+}
+
+// same says whether two lines differ in nothing but when, and how many were left out before them.
+func (r Refusal) same(other Refusal) bool {
+	r.Time, r.Lines, r.LeftOut = other.Time, other.Lines, other.LeftOut
+	return r == other
 }
 
 // refusals are the newest ones, newest first.
