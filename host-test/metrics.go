@@ -32,6 +32,14 @@ func (h *Host) Metrics() []string {
 	return names
 }
 
+// ForgetMetrics makes the process one that has counted nothing. A metric is there
+// again when it is defined or counted again.
+func (h *Host) ForgetMetrics() {
+	clear(h.metrics.counters)
+	clear(h.metrics.gauges)
+	clear(h.metrics.histograms)
+}
+
 // The types of define_metric, which are also the last two bits of an id.
 const (
 	metricCounter = iota

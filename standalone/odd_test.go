@@ -26,7 +26,7 @@ func withoutRedis(t *testing.T) (*Server, *servers.Upstream) {
 	t.Cleanup(func() { client.Close() })
 	upstream := servertest.StartUpstream(t, servers.UpstreamOptions{})
 	s, err := Start(t.Context(), Options{
-		Module: builtModule, Cluster: "routelimit", Redis: client, Patience: 20 * time.Millisecond, Host: "127.0.0.1", Upstream: upstream.Addr(), Workers: 1,
+		Module: builtModule, Cluster: "routelimit", KeyPrefix: "rl", Redis: client, Patience: 20 * time.Millisecond, Host: "127.0.0.1", Upstream: upstream.Addr(), Workers: 1,
 		Policy: []byte(`{"routes": {"* /closed": {"identity": "ip", "limit": 0, "window": "1m"}, "* /closed/*": {"identity": "ip", "limit": 0, "window": "1m"}}, "default": null}`),
 	})
 	if err != nil {

@@ -22,11 +22,12 @@ import (
 
 // Options say what is run.
 type Options struct {
-	Module  *hosttest.Module
-	Policy  []byte            // as the module reads it
-	Cluster string            // the Envoy cluster under which the policy knows Redis
-	Env     map[string]string // what the module may see of the environment
-	Front   *bootstrap.Front  // what an Envoy does before the filter; nil: nothing
+	Module    *hosttest.Module
+	Policy    []byte            // as the module reads it
+	KeyPrefix string            // of the policy
+	Cluster   string            // the Envoy cluster under which the policy knows Redis
+	Env       map[string]string // what the module may see of the environment
+	Front     *bootstrap.Front  // what an Envoy does before the filter; nil: nothing
 
 	Redis redis.UniversalClient
 	// Patience is how long one question to Redis may take, as op_timeout of redis_proxy.

@@ -88,7 +88,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	client := clientOf(r.redis)
 	t.Cleanup(func() { client.Close() })
 	o := Options{
-		Module: builtModule, Policy: []byte(tryPolicy), Cluster: "routelimit", Front: &bootstrap.Front{UseRemoteAddress: true},
+		Module: builtModule, Policy: []byte(tryPolicy), Cluster: "routelimit", KeyPrefix: "rl", Front: &bootstrap.Front{UseRemoteAddress: true},
 		Redis: client, Patience: time.Second, Host: "127.0.0.1", Upstream: r.upstream.Addr(), Workers: 2, Log: r.log,
 	}
 	if change != nil {
@@ -122,6 +122,44 @@ func (r *rig) send(t *testing.T, method, path, body string, headers ...string) (
 		t.Fatal(err)
 	}
 	return response, string(text)
+}
+
+// Each VM has decided once before anybody can ask it, and nothing shows that it has, with Redis or without.
+func TestEachVMIsWarmBeforeItServes(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Workers = 3 })
+	stats, err := r.redis.Client().Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(stats, "cmdstat_evalsha:calls=3,") + strings.Count(stats, "cmdstat_del:calls=3,"); n != 2 {
+		t.Errorf("not one decision by each of 3 VMs: %s", stats)
+	}
+	if keys, err := r.redis.Client().Keys(t.Context(), "*").Result(); err != nil || len(keys) != 0 {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	for _, w := range r.workers {
+		w.do(func() {
+			if len(w.vm.Plugins()) != 1 || len(w.plugin.Streams()) != 0 {
+				t.Errorf("%d configurations, %d streams", len(w.vm.Plugins()), len(w.plugin.Streams()))
+			}
+		})
+	}
+	m, err := r.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range m.Values {
+		if n > 0 && name != "routelimit_routes" || strings.Contains(name, warmPath) {
+			t.Errorf("%s is %d", name, n)
+		}
+	}
+	if m.Values["routelimit_routes"] != 5 || len(m.Histograms) != 0 {
+		t.Errorf("%v", m)
+	}
+	began := time.Now()
+	if s, _ := withoutRedis(t); time.Since(began) > warmPatience {
+		t.Errorf("%s took %s to start", s.Addr(), time.Since(began))
+	}
 }
 
 func TestALoginIsRefusedAndAnotherIsNot(t *testing.T) {

@@ -44,11 +44,16 @@ func startWorker(ctx context.Context, s *Server) (*worker, error) {
 	if w.vm, err = w.host.NewVM(ctx); err != nil {
 		return nil, fmt.Errorf("the module does not start: %w; build it anew with make wasm", err)
 	}
-	if w.plugin, err = w.vm.NewPlugin(o.Policy); err != nil {
-		w.vm.Close()
+	go w.run()
+	if err = w.warm(ctx); err != nil {
+		w.end()
+		return nil, fmt.Errorf("the module does not run: %w; build it anew with make wasm", err)
+	}
+	_ = w.do(func() { w.plugin, err = w.vm.NewPlugin(o.Policy) }) // nobody else ends the worker now
+	if err != nil {
+		w.end()
 		return nil, fmt.Errorf("the module refuses the policy: %w; see the log", err)
 	}
-	go w.run()
 	return w, nil
 }
 

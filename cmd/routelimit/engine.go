@@ -103,7 +103,7 @@ func (s *stage) startWazero(ctx context.Context) (err error) {
 		return fmt.Errorf("cannot write a log: %w; set TMPDIR to a folder that can be written", err)
 	}
 	e.Server, err = standalone.Start(ctx, standalone.Options{
-		Module: e.module, Policy: []byte(s.raw), Cluster: s.policy.Redis.Cluster, Env: s.env, Front: &front,
+		Module: e.module, Policy: []byte(s.raw), Cluster: s.policy.Redis.Cluster, KeyPrefix: s.policy.Redis.KeyPrefix, Env: s.env, Front: &front,
 		Redis: s.client, Patience: s.policy.Redis.Timeout / 2,
 		Host: s.flags.listen, Port: s.flags.port, Upstream: s.upstreamAddr(), Workers: s.flags.concurrency, Log: e.log,
 	})
