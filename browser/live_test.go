@@ -52,13 +52,14 @@ func TestTheLivePageShowsWhatAttackersSendAsText(t *testing.T) {
 	logFile := filepath.Join(t.TempDir(), "envoy.log")
 	line := fmt.Sprintf("[2026-12-01 10:00:00.000][1][info][wasm] [context.cc:1] wasm log routelimit: {%q:%q,%q:%q,%q:%q,%q:%q,%q:1,%q:%q,%q:%q}\n",
 		"event", "rate_limited", "route", hostile, "limit", hostile, "key", hostile, "quota", "window", hostile, "identity", "user:"+hostile)
-	if err := os.WriteFile(logFile, []byte(line), 0o600); err != nil {
+	if err := os.WriteFile(logFile, []byte(line+line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	page, err := live.Start(t.Context(), live.Options{
 		Source: &growing{names: []string{
 			"routelimit_requests_total.route=.GET:/a;.limit=.user;.outcome=.passed;.", "routelimit_requests_total.route=.GET:/a;.limit=.user;.outcome=.refused;.",
 			"routelimit_requests_total.route=." + hostile + ";.limit=.x;.outcome=.passed;.", "routelimit_failures_total.kind=." + hostile + ";.",
+			"routelimit_leases_total.outcome=.taken;.", "routelimit_leased_requests_total.outcome=.spent;.",
 		}},
 		Policy: p, Redis: redis.Client(), LogFile: logFile, Facts: []live.Fact{{Name: "envoy", Value: hostile}}, Warnings: []string{hostile},
 	})
@@ -76,6 +77,8 @@ func TestTheLivePageShowsWhatAttackersSendAsText(t *testing.T) {
 		b := open(t, browser, page.URL(), view.width, view.scheme)
 		b.until(`document.querySelectorAll('svg .refused').length > 1`)
 		b.until(`document.getElementById('refused').innerText.includes('user:<img/src') && document.getElementById('used').innerText.includes('user:<img/src')`)
+		b.until(`document.querySelector('#trouble .trouble').innerText.startsWith('Redis does not decide') && document.getElementById('status').className === 'still'`)
+		b.until(`document.getElementById('link').innerText.includes('leases taken') && document.getElementById('refusals').innerText.includes('2 times')`)
 		b.sound(name)
 		for _, part := range []string{"warnings", "refusals", "routes", "link", "facts"} {
 			if !eval[bool](b, `document.getElementById('`+part+`').innerText.includes('<img src=x onerror=')`) {
