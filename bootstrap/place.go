@@ -15,14 +15,19 @@ type Placed struct {
 	// indent is by how many columns Text is set in, or -1 where its lines are not those of the file: it is quoted, folded
 	// or no text but YAML.
 	indent int
+	// linesOnly says that Text has the file's lines and not its columns, as JSON that was made of YAML.
+	linesOnly bool
 }
 
 // Line is where the configuration starts in the file, from 1.
 func (p Placed) Line() int { return p.line }
 
-// Place turns a line and column of Text into those of the file, all from 1. It says no where Text does not stand in the
-// file line for line; then Line is as near as one can get.
+// Place turns a line and column of Text into those of the file, all from 1. It says no where the column is
+// not known; then the line is as near as one can get.
 func (p Placed) Place(line, column int) (fileLine, fileColumn int, exact bool) {
+	if p.linesOnly {
+		return p.line + line - 1, 1, false
+	}
 	if p.indent < 0 {
 		return p.line, 1, false
 	}

@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // ErrNothing says that there is nothing in a file to check.
-var ErrNothing = errors.New("no routelimit in it; give a policy, which starts with {, or an Envoy configuration with a " +
+var ErrNothing = errors.New("no routelimit in it; give a policy, in JSON or in YAML with routes or default at its top, or an Envoy configuration with a " +
 	"Wasm HTTP filter that has routelimit in its name, vm_id or file")
 
 // ErrNoRoutes says that a policy by itself has no routes of Envoy's.
@@ -41,19 +41,23 @@ var ErrNoRoutes = errors.New("it is a policy by itself, without Envoy's routes; 
 
 // File returns the findings in a file, in its order.
 func File(file []byte, o Options) ([]Finding, error) {
+	alone, isAlone := bootstrap.PolicyInYAML(file)
 	isJSON := bytes.HasPrefix(bytes.TrimSpace(file), []byte("{"))
 	var documents []*yamltree.Node
 	var err error
-	if !isJSON || bytes.Contains(file, []byte("@type")) { // what has none is no Envoy configuration, and may be large
+	if !isAlone && (!isJSON || bytes.Contains(file, []byte("@type"))) { // what has none is no Envoy configuration, and may be large
 		documents, err = yamltree.Parse(file)
 	}
 	var broken *yamltree.SyntaxError
 	e := newEnvoy(file, documents, o)
+	if isJSON && len(e.plugins) == 0 {
+		alone, isAlone = bootstrap.Whole(file), true // however broken
+	}
 	switch {
-	case isJSON && len(e.plugins) == 0 && o.RequireDeclared:
+	case isAlone && o.RequireDeclared:
 		return nil, ErrNoRoutes
-	case isJSON && len(e.plugins) == 0: // a policy by itself, however broken
-		p := &plugin{placed: bootstrap.Whole(file)}
+	case isAlone:
+		p := &plugin{placed: alone}
 		e.readPolicy(p)
 		e.noteCluster(p)
 	case errors.As(err, &broken):

@@ -137,6 +137,9 @@ func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front,
 
 // policyIn finds the policy in a file that is one, or an Envoy configuration.
 func policyIn(file []byte) ([]byte, *bootstrap.Front, error) {
+	if placed, ok := bootstrap.PolicyInYAML(file); ok {
+		return []byte(placed.Text), nil, nil
+	}
 	config, err := bootstrap.Parse(file)
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(file), []byte("{")) && (err != nil || len(config.Plugins()) == 0):

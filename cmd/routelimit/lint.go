@@ -22,7 +22,7 @@ func lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint FILE",
 		Short: "Check a policy, or an Envoy configuration and the policies in it",
-		Long: `Check a policy (JSON), or an Envoy configuration (YAML or JSON) and every policy in it. "-" reads standard input.
+		Long: `Check a policy, or an Envoy configuration and every policy in it, each in YAML or JSON. "-" reads standard input.
 
 Errors are what cannot work as it is written; warnings what can, and probably is not meant. All are printed, one a line:
 FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].

@@ -6,11 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"routelimit/bootstrap"
 	"routelimit/bootstrap/lint"
-	"routelimit/bootstrap/yamltree"
 	"routelimit/policy"
 	"routelimit/render"
 )
@@ -22,8 +19,7 @@ func (s *stage) readConfig(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the configuration: %w; run in the project's folder, or name a file with --config", err)
 	}
-	file, inYAML := policyAsJSON(file)
-	if err := s.check(file, inYAML); err != nil {
+	if err := s.check(file); err != nil {
 		return err
 	}
 	if s.config, err = configOf(file); err != nil {
@@ -43,9 +39,8 @@ func (s *stage) readConfig(context.Context) error {
 	return err // lint has read it
 }
 
-// check lints the file, and shows what is not meant for certain. Of a policy in YAML the places are not known, but findings
-// name their fields.
-func (s *stage) check(file []byte, inYAML bool) error {
+// check lints the file, and shows what is not meant for certain.
+func (s *stage) check(file []byte) error {
 	var key hashKey
 	found, err := lint.File(file, lint.Options{Env: key.lookup})
 	if err != nil {
@@ -53,11 +48,6 @@ func (s *stage) check(file []byte, inYAML bool) error {
 	}
 	if key.wrong != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, key.wrong)
-	}
-	for i := range found {
-		if inYAML {
-			found[i].Line, found[i].Column = 0, 0
-		}
 	}
 	if errors, _ := count(found); errors > 0 {
 		var list strings.Builder
@@ -68,24 +58,6 @@ func (s *stage) check(file []byte, inYAML bool) error {
 		printText(s.progress, s.flags.config, found)
 	}
 	return nil
-}
-
-// policyAsJSON makes JSON of a policy by itself in YAML, and leaves everything else as it is.
-func policyAsJSON(file []byte) (text []byte, inYAML bool) {
-	var fields map[string]any
-	documents, err := yamltree.Parse(file)
-	if bootstrap.IsObject(file) || err != nil || len(documents) != 1 || yamltree.CheckAliases(documents) != nil || yaml.Unmarshal(file, &fields) != nil {
-		return file, false
-	}
-	_, routes := fields["routes"]
-	_, byDefault := fields["default"]
-	if _, envoy := fields["static_resources"]; envoy || !routes && !byDefault {
-		return file, false
-	}
-	if text, err = yaml.YAMLToJSON(file); err != nil {
-		return file, false
-	}
-	return text, true
 }
 
 // configOf is the Envoy configuration that a file is, or one around the policy that it is.
