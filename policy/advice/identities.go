@@ -85,9 +85,12 @@ func unverified(c *checker, r routeAt) {
 	for _, l := range enforced {
 		i := slices.IndexFunc(l.identities(), not(vouched))
 		chosen := l.identities()[i]
+		fix := `add a limit for "ip" beside it, or take the identity`
+		if l.Lease != 0 { // whose route has one identity
+			fix = `a route with "lease" has one identity, so no limit for "ip" can stand beside it: leave "lease" out and add one, or take the identity`
+		}
 		c.warn("unverified-identity", l.at("identity"), `nobody verifies %q (%s), so a caller has a fresh count with each value that he makes up; `+
-			`add a limit for "ip" beside it, or take the identity from what a filter before this one has verified, such as "metadata:…" of jwt_authn`,
-			chosen.Name, chosen.Source)
+			`%s from what a filter before this one has verified, such as "metadata:…" of jwt_authn`, chosen.Name, chosen.Source, fix)
 	}
 }
 
