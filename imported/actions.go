@@ -62,7 +62,7 @@ func (r *requestReader) readMetadata(n *yamltree.Node, drops bool) {
 		r.cannot(n, "metadata of the source %s is not known when a request is counted", origin)
 	case fallback != "":
 		r.add(n, "", entry{source: source, optional: true})
-		r.lose(placeOf(r.file, n), "default_value %q: a request without the metadata was counted with all others that lack it; here it is counted by its address", fallback)
+		r.loseIfLimited(n, "default_value %q: a request without the metadata was counted with all others that lack it; here it is counted by its address", fallback)
 	default:
 		r.add(n, "", entry{source: source, optional: true})
 		r.tellAbsent(n, false, drops, "the metadata "+source[len("metadata:"):])
@@ -98,6 +98,13 @@ func (r *requestReader) readMatches(n *yamltree.Node, matchers []*yamltree.Node,
 		if !r.isSource(m, source) {
 			return
 		}
+		if source == pathSource {
+			if _, ok := pathTemplate(value); !ok {
+				r.cannot(m, "the path %q cannot be a route here, which has no query", value)
+				return
+			}
+			r.tellQuery(m)
+		}
 		r.when = append(r.when, condition{source, value, m.At("invert_match").True() == wanted})
 	}
 	r.add(n, defaultKey, entry{value: n.At("descriptor_value").Text()})
@@ -112,7 +119,7 @@ func isPlan(value string) bool {
 func headerSource(name string) (source string, always bool) {
 	switch name = strings.ToLower(name); name {
 	case ":path":
-		return "property:request.path", true
+		return pathSource, true
 	case ":method":
 		return "property:request.method", true
 	case ":authority", "host":

@@ -3,7 +3,9 @@ package imported
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"routelimit/bootstrap/yamltree"
@@ -134,6 +136,7 @@ type filter struct {
 	headers *yamltree.Node
 	quotas  bool // X-RateLimit headers
 	own     []*yamltree.Node
+	config  *yamltree.Node
 }
 
 // readFilters reads the filters of the manager. Without one, the only domain of the
@@ -147,12 +150,16 @@ func (c *converter) readFilters(r routing) error {
 		f := &filter{
 			Place: placeOf(r.managerFile, config), name: n.At("name").Text(), domain: config.At("domain").Text(),
 			closed: config.At("failure_mode_deny").True(), status: config.At("rate_limited_status", "code").Text(),
-			headers: config.At("response_headers_to_add"), own: config.At("rate_limits").Items(),
+			headers: config.At("response_headers_to_add"), own: config.At("rate_limits").Items(), config: config,
 			quotas: config.At("enable_x_ratelimit_headers").Text() == "DRAFT_VERSION_03",
 		}
 		f.stage, _ = config.At("stage").Number()
 		c.filters = append(c.filters, f)
-		c.tellFilter(f, config)
+		if c.domains[f.domain] == nil {
+			c.loseDomain(f, f.domain)
+		} else {
+			c.tellFilter(f)
+		}
 	}
 	if len(c.filters) == 0 && r.manager == nil {
 		if len(c.domains) != 1 {
@@ -166,12 +173,31 @@ func (c *converter) readFilters(r routing) error {
 	return nil
 }
 
-// tellFilter says what of a filter is not carried over.
-func (c *converter) tellFilter(f *filter, config *yamltree.Node) {
-	at := func(n *yamltree.Node) Place { return placeOf(f.File, n) }
-	if c.domains[f.domain] == nil {
-		c.note(f.Place, "the service's configuration has no domain %q, so this filter limits nothing", f.domain)
+// loseDomain says that nobody limits what a filter asks about, which hardly anybody means.
+func (c *converter) loseDomain(f *filter, domain string) {
+	lost := Finding{Place: f.Place, Lost: true, Text: fmt.Sprintf("this filter asks about the domain %q, and the service's files have %s, so nothing is limited; correct the domain, or give the file with it by --ratelimit",
+		domain, quotedList(slices.Sorted(maps.Keys(c.domains))))}
+	if !slices.Contains(c.missing, lost) {
+		c.missing = append(c.missing, lost)
 	}
+}
+
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// tellFilter says what of a filter is not carried over.
+func (c *converter) tellFilter(f *filter) {
+	c.matched = true
+	if f.config == nil {
+		return // it stands in no file
+	}
+	config := f.config
+	at := func(n *yamltree.Node) Place { return placeOf(f.File, n) }
 	if n := config.At("request_type"); n != nil && n.Text() != "both" && n.Text() != "" {
 		c.lose(at(n), "request_type %s: all requests are counted here, internal and external ones; where that matters, put the internal networks into exempt", n.Text())
 	}

@@ -32,6 +32,8 @@ type ask struct {
 	*filter
 	domain  string
 	request request
+	// elsewhere says that the paths which the service names have routes of their own.
+	elsewhere bool
 }
 
 // mostRoutes bounds the routes of all virtual hosts, mostAsks their descriptors.
@@ -58,7 +60,9 @@ func (c *converter) readHosts(r routing) ([]*host, error) {
 			if routes++; routes > mostRoutes {
 				return nil, fmt.Errorf("%s: there are more than %d routes; convert the virtual hosts one by one", placeOf(r.file, one), mostRoutes)
 			}
-			h.routes = append(h.routes, c.readRoute(r, n, one, i))
+			split := c.atPaths(c.readRoute(r, n, one, i))
+			h.routes = append(h.routes, split...)
+			routes += len(split) - 1
 			if c.asks > mostAsks {
 				return nil, fmt.Errorf("%s: the routes up to here have more than %d descriptors; convert the virtual hosts one by one", placeOf(r.file, one), mostAsks)
 			}
@@ -124,7 +128,7 @@ func (c *converter) readAsks(er *envoyRoute, f *filter, r routing, hostNode, n *
 				continue
 			}
 			if request, ok := c.readRequest(r, limit, n, staged); ok {
-				er.asks = append(er.asks, &ask{f, domain, request})
+				er.asks = append(er.asks, &ask{filter: f, domain: domain, request: request})
 			}
 		}
 	}
@@ -133,6 +137,11 @@ func (c *converter) readAsks(er *envoyRoute, f *filter, r routing, hostNode, n *
 	if own := per.At("domain").Text(); own != "" {
 		domain = own
 	}
+	if c.domains[domain] == nil && !per.At("disabled").True() {
+		c.loseDomain(f, domain)
+		return
+	}
+	c.tellFilter(f)
 	own := n.At("route", "rate_limits").Items()
 	switch {
 	case per.At("disabled").True():

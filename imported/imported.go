@@ -82,6 +82,8 @@ type converter struct {
 	told     map[Finding]bool
 	asks     int // descriptors that were read
 	known    map[limitsKey]out
+	missing  []Finding // domains that the service does not have
+	matched  bool      // it has one that is asked about
 }
 
 // limitsKey is what limits are worked out for once.
@@ -104,7 +106,9 @@ func Convert(in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.tellUnused()
+	if c.matched {
+		c.tellUnused()
+	}
 	result := c.write(routes)
 	if _, err := policy.Parse(result.Policy, os.LookupEnv); err != nil {
 		return nil, fmt.Errorf("what came out is no policy, which is a fault of this program; please report it with the files: %w", err)
@@ -112,6 +116,10 @@ func Convert(in Input) (*Result, error) {
 	slices.SortStableFunc(result.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if !c.matched && len(c.missing) > 0 {
+		result.Findings = nil // they are about what limits nothing
+	}
+	result.Findings = append(c.missing, result.Findings...)
 	return result, nil
 }
 

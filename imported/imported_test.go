@@ -74,7 +74,7 @@ func TestWhatIsCarriedOver(t *testing.T) {
 		"the path as a header": {
 			"- {key: PATH, value: /productpage, rate_limit: {unit: minute, requests_per_unit: 1}}\n- {key: PATH, " + ten + "}",
 			routeOf("prefix: /", "{request_headers: {header_name: ':path', descriptor_key: PATH}}"),
-			`{"default": {"name": "PATH", "identity": "path", "limit": {"by": "property:request.path", "values": {"/productpage": 1}, "default": 10}, ` + of("") + `}}`,
+			`{"* /productpage": {"name": "PATH__productpage", "identity": "all", "limit": 1, ` + of("") + `}, "default": {"name": "PATH", "identity": "url_path", "limit": 10, ` + of("") + `}}`,
 		},
 		"a header that decides whether": {
 			"- {key: header_match, value: internal, " + ten + "}",
@@ -224,7 +224,7 @@ func TestNotesDoNotCountAsLost(t *testing.T) {
 	for name, c := range map[string]struct{ service, routes, want string }{
 		"a limit that nobody asks about":   {"- {key: remote_address, " + ten + "}\n- {key: old, " + ten + "}", routeOf("prefix: /", "{remote_address: {}}"), `no rate_limits action asks about "old"`},
 		"a question without a limit":       {"- {key: old, " + ten + "}", routeOf("prefix: /", "{remote_address: {}}"), "the service has no limit for this descriptor (remote_address)"},
-		"values without a limit of theirs": {"- {key: PATH, value: /a, " + ten + "}", routeOf("prefix: /", "{request_headers: {header_name: ':path', descriptor_key: PATH}}"), "held to 4294967295 in 1m"},
+		"values without a limit of theirs": {"- {key: verb, value: GET, " + ten + "}", routeOf("prefix: /", "{request_headers: {header_name: ':method', descriptor_key: verb}}"), "held to 4294967295 in 1m"},
 	} {
 		r := converted(t, c.service, c.routes)
 		if r.Lost() != 0 || !slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Text, c.want) }) {

@@ -57,6 +57,11 @@ func (c *converter) draftsOf(a *ask) []draft {
 		}
 		drafts = append(drafts, c.draftOf(a, rules, by, r))
 	}
+	if len(drafts) > 0 {
+		for _, lost := range a.request.losses {
+			c.tell(lost)
+		}
+	}
 	if len(drafts) == 0 && !slices.ContainsFunc(rules, func(r rule) bool { return r.limit != nil }) {
 		c.note(a.request.Place, "the service has no limit for this descriptor (%s), so it limits nothing", a.request)
 	}

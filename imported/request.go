@@ -2,6 +2,7 @@ package imported
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ type request struct {
 	cost     int64
 	costFrom string // a source, "" for cost
 	override *quota
+	losses   []Finding // what is lost if the service has a limit for it
 }
 
 // entry is a key with a value that is known, or that a request has.
@@ -72,6 +74,16 @@ func (r *requestReader) cannot(n *yamltree.Node, format string, args ...any) {
 	r.lose(placeOf(r.file, n), format+"; its limits are left out", args...)
 }
 
+// loseIfLimited says what is lost, once a limit comes of the descriptor.
+func (r *requestReader) loseIfLimited(n *yamltree.Node, format string, args ...any) {
+	r.losses = append(r.losses, Finding{Place: placeOf(r.file, n), Lost: true, Text: fmt.Sprintf(format, args...)})
+}
+
+// tellQuery says that :path is another thing there.
+func (r *requestReader) tellQuery(n *yamltree.Node) {
+	r.loseIfLimited(n, ":path has the query there, so that a path with one was another value, with another limit or none, and its own count; here a path is one, whatever its query")
+}
+
 func (r *requestReader) readRest(limit *yamltree.Node, listed bool) {
 	if n := limit.At("disable_key"); n != nil {
 		r.note(placeOf(r.file, n), "disable_key %q: no limit can be switched off by runtime here; mode: off, or shadow: true, does it by configuration", n.Text())
@@ -110,7 +122,7 @@ func (r *requestReader) readCost(n *yamltree.Node) {
 	case isHeader && closes && !strings.ContainsAny(header, "?:)"):
 		r.costFrom = "header:" + strings.ToLower(header)
 		r.isSource(n, r.costFrom)
-		r.lose(placeOf(r.file, n), "hits_addend from the header %s: a request without it, or with 0, costs 1 here and was not counted there", header)
+		r.loseIfLimited(n, "hits_addend from the header %s: a request without it, or with 0, costs 1 here and was not counted there", header)
 	default:
 		r.cannot(n, "hits_addend: only 1 to 1000000, or one header (%%REQ(…)%%), can be a cost here")
 	}
@@ -172,6 +184,9 @@ func (r *requestReader) readAction(name string, n, action *yamltree.Node) {
 	case "request_headers":
 		source, always := headerSource(n.At("header_name").Text())
 		r.add(n, "", entry{source: source, optional: !always})
+		if source == pathSource {
+			r.tellQuery(n)
+		}
 		r.tellAbsent(n, always, optional, "the header "+n.At("header_name").Text())
 	case "query_parameters":
 		r.add(n, "", entry{source: "query:" + n.At("query_parameter_name").Text(), optional: true})
@@ -192,8 +207,8 @@ func (r *requestReader) tellAbsent(n *yamltree.Node, always, drops bool, what st
 	switch {
 	case always:
 	case drops:
-		r.lose(placeOf(r.file, n), "a request without %s was not counted by this descriptor; here it is counted by its address", what)
+		r.loseIfLimited(n, "a request without %s was not counted by this descriptor; here it is counted by its address", what)
 	default:
-		r.lose(placeOf(r.file, n), "skip_if_absent: a request without %s was counted under the rest of the descriptor; here it is counted by its address", what)
+		r.loseIfLimited(n, "skip_if_absent: a request without %s was counted under the rest of the descriptor; here it is counted by its address", what)
 	}
 }

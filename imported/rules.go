@@ -63,6 +63,10 @@ func (c *converter) walkRules(a *ask, at *descriptor, i int, so rule, rules *[]r
 		case !isValue:
 		case strings.Contains(child.name, "*"):
 			c.losePattern(child)
+		case e.source == pathSource:
+			if _, ok := pathTemplate(value); !ok || !a.elsewhere {
+				c.losePath(child, value)
+			}
 		case !isPlan(value) || e.source == "ip":
 			c.loseValue(child, e, value)
 		default:
