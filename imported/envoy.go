@@ -41,6 +41,9 @@ func (c *converter) readEnvoy() ([]*host, error) {
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(documents, isService) {
+			return nil, fmt.Errorf("%s: this is a configuration of the rate limit service; give it by --ratelimit", file.Name)
+		}
 		files = append(files, envoyFile{file.Name, documents})
 	}
 	chosen, err := chooseRouting(findRoutings(files), c.input.RouteConfig)

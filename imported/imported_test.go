@@ -248,6 +248,9 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"nothing of Envoy":  {"domain: d", "{}", "no Envoy configuration has routes"},
 		"two of Envoy":      {"domain: d", "a: {name: x, virtual_hosts: []}\nb: {name: y, virtual_hosts: []}", `there are 2 route configurations, "x", "y"`},
 		"too deep":          {"domain: d\ndescriptors: " + strings.Repeat("[{key: x, descriptors: ", 40) + "[]" + strings.Repeat("}]", 40), envoy, "nested too deep"},
+		"Envoy's for its":   {"static_resources: {}", envoy, "limits.yaml: this is an Envoy configuration; give it by --envoy"},
+		"a route's for its": {"name: r\nvirtual_hosts: []", envoy, "limits.yaml: this is an Envoy configuration; give it by --envoy"},
+		"its for Envoy's":   {"domain: d", "domain: d\ndescriptors: []", "rds.yaml: this is a configuration of the rate limit service; give it by --ratelimit"},
 		"a domain too many": {"domain: d", "virtual_hosts: []", ""},
 	} {
 		_, err := Convert(Input{Service: []File{{"limits.yaml", []byte(c.service)}}, Envoy: []File{{"rds.yaml", []byte(c.envoy)}}})

@@ -65,6 +65,9 @@ func (c *converter) readService() error {
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(documents, isEnvoy) {
+			return fmt.Errorf("%s: this is an Envoy configuration; give it by --envoy", file.Name)
+		}
 		if len(documents) != 1 || !documents[0].IsMapping() {
 			return fmt.Errorf("%s: it is no configuration of the rate limit service; it begins with domain: and descriptors:", file.Name)
 		}
@@ -74,6 +77,16 @@ func (c *converter) readService() error {
 		}
 	}
 	return nil
+}
+
+// isEnvoy tells Envoy's files, of which the service knows no field.
+func isEnvoy(n *yamltree.Node) bool {
+	return slices.ContainsFunc([]string{"static_resources", "dynamic_resources", "filter_chains", "virtual_hosts", "resources", "@type"}, func(name string) bool { return n.At(name) != nil })
+}
+
+// isService tells the service's files.
+func isService(n *yamltree.Node) bool {
+	return n.At("domain") != nil && n.At("descriptors") != nil && !isEnvoy(n)
 }
 
 type serviceReader struct {

@@ -56,10 +56,10 @@ func (f *importFlags) run(cmd *cobra.Command) error {
 	}
 	in := imported.Input{RouteConfig: f.routeConfig, ServiceCluster: f.serviceCluster}
 	var err error
-	if in.Service, err = readFiles(f.service, cmd.InOrStdin()); err != nil {
+	if in.Service, err = readFiles(f.service, "give --ratelimit a file of envoyproxy/ratelimit", cmd.InOrStdin()); err != nil {
 		return &failure{exitUsage, err}
 	}
-	if in.Envoy, err = readFiles(f.envoy, cmd.InOrStdin()); err != nil {
+	if in.Envoy, err = readFiles(f.envoy, "give --envoy a file of Envoy's configuration", cmd.InOrStdin()); err != nil {
 		return &failure{exitUsage, err}
 	}
 	result, err := imported.Convert(in)
@@ -78,10 +78,11 @@ func (f *importFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-func readFiles(names []string, stdin io.Reader) ([]imported.File, error) {
+// readFiles reads all; advice ends the message about one that cannot be read.
+func readFiles(names []string, advice string, stdin io.Reader) ([]imported.File, error) {
 	var files []imported.File
 	for _, name := range names {
-		text, err := readFile(name, stdin)
+		text, err := readInput(name, advice, stdin)
 		if err != nil {
 			return nil, err
 		}

@@ -65,9 +65,11 @@ func TestImportSaysWhatItCannotRead(t *testing.T) {
 	}{
 		"nothing":          {nil, "both are needed: give the service's files by --ratelimit and Envoy's by --envoy"},
 		"one kind":         {[]string{"--ratelimit", importedLimits}, "both are needed"},
-		"no file":          {[]string{"--ratelimit", "nowhere.yaml", "--envoy", importedEnvoy}, "nowhere.yaml"},
+		"no file":          {[]string{"--ratelimit", "nowhere.yaml", "--envoy", importedEnvoy}, "give --ratelimit a file of envoyproxy/ratelimit"},
 		"no YAML":          {[]string{"--ratelimit", broken, "--envoy", importedEnvoy}, "broken.yaml:1:"},
-		"no routes":        {[]string{"--ratelimit", importedLimits, "--envoy", importedLimits}, "no Envoy configuration has routes"},
+		"no routes":        {[]string{"--ratelimit", importedLimits, "--envoy", importedLimits}, "this is a configuration of the rate limit service; give it by --ratelimit"},
+		"swapped":          {[]string{"--ratelimit", importedEnvoy, "--envoy", importedLimits}, "this is an Envoy configuration; give it by --envoy"},
+		"no file of Envoy": {[]string{"--ratelimit", importedLimits, "--envoy", "nowhere.yaml"}, "give --envoy a file of Envoy's configuration"},
 		"no such routes":   {[]string{"--ratelimit", importedLimits, "--envoy", importedEnvoy, "--route-config", "x"}, `there is no route configuration "x"; there are "public"`},
 		"an unknown form":  {[]string{"--ratelimit", importedLimits, "--envoy", importedEnvoy, "--output", "xml"}, `--output "xml" is unknown`},
 		"surplus argument": {[]string{"x"}, "--help"},

@@ -67,7 +67,13 @@ func (f *lintFlags) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
+// readFile reads a policy, or an Envoy configuration.
 func readFile(name string, stdin io.Reader) ([]byte, error) {
+	return readInput(name, "give the name of a policy or an Envoy configuration", stdin)
+}
+
+// readInput reads a file, or standard input where its name is "-". The advice says which file to give.
+func readInput(name, advice string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		file, err := io.ReadAll(stdin)
 		if err != nil {
@@ -77,7 +83,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	}
 	file, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the name of a policy or an Envoy configuration", err)
+		return nil, fmt.Errorf("%w; %s", err, advice)
 	}
 	return file, nil
 }
