@@ -21,7 +21,7 @@ func (r *reader) expect(n *yamltree.Node, e *Expectation) {
 	r.mapping(n, "expect", []field{
 		{"status", status},
 		{"outcome", func(n *yamltree.Node) { e.Outcome = r.oneOf(n, "outcome", Outcomes) }},
-		{"limit", func(n *yamltree.Node) { e.Limit = r.text(n, "limit") }},
+		{"limit", func(n *yamltree.Node) { e.Limit, e.LimitLine, e.LimitColumn = r.text(n, "limit"), n.Line, n.Column }},
 		{"retry_after", func(n *yamltree.Node) { e.RetryAfter = r.retryAfter(n) }},
 		{"remaining", func(n *yamltree.Node) { e.Remaining = r.remaining(n) }},
 		{"headers", func(n *yamltree.Node) { e.Headers = r.headers(n) }},

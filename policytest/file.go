@@ -61,9 +61,12 @@ type Line struct{ Name, Value string }
 
 // Expectation is what a request must get. What is not set may be anything.
 type Expectation struct {
-	Status     int
-	Outcome    string
-	Limit      string // the one that refuses
+	Status  int
+	Outcome string
+	Limit   string // the one that refuses
+	// LimitLine and LimitColumn are where Limit stands, from 1.
+	LimitLine, LimitColumn int
+
 	RetryAfter *int64 // in seconds; NoRetryAfter: there must be none
 	Headers    []Header
 	Contains   []string         // texts in the body

@@ -90,6 +90,10 @@ func (r *reader) requestFields(into *Request) []field {
 		{"cookies", func(n *yamltree.Node) { into.Cookies = r.lines(n, "cookies") }},
 		{"json", func(n *yamltree.Node) { body(n, "application/json", r.json(n)) }},
 		{"form", func(n *yamltree.Node) {
+			if !n.IsMapping() {
+				r.failAt(n, "form is the fields of a body; write form: {name: value}, or did you mean \"from\", for an address?")
+				return
+			}
 			body(n, "application/x-www-form-urlencoded", []byte(form(r.lines(n, "fields of a form"))))
 		}},
 		{"body", func(n *yamltree.Node) { body(n, "", []byte(r.text(n, "body"))) }},

@@ -49,7 +49,7 @@ tests:
 				Times: 1, Method: "GET", URL: "/", Upstream: 200,
 				Request: Request{From: "127.0.0.1", Body: []byte("a=b+c&d=%26"), Type: "application/x-www-form-urlencoded"},
 				Expect: Expectation{
-					Status: 429, Outcome: "refused", Limit: "pair", RetryAfter: &seconds, Remaining: map[string]int64{"pair": 0, "address": 90},
+					Status: 429, Outcome: "refused", Limit: "pair", LimitLine: 15, LimitColumn: 14, RetryAfter: &seconds, Remaining: map[string]int64{"pair": 0, "address": 90},
 					Headers: []Header{{Name: "x-ratelimit-limit", Value: "10"}, {Name: "x-other", Absent: true}}, Contains: []string{"rate", "limited"},
 				},
 			}},
@@ -109,6 +109,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		"headers that are none":       {step + "{send: GET /, headers: [a], expect: 200}\n", "headers are names and values"},
 		"expected headers":            {step + "{send: GET /, expect: {headers: a}}\n", "headers are names and values"},
 		"a text that is a mapping":    {step + "{send: {a: b}, expect: 200}\n", "send is missing or no text"},
+		"a form that is from":         {step + "{send: GET /, form: 203.0.113.7, json: {}, expect: 200}\n", `line 5, column 25: form is the fields of a body; write form: {name: value}, or did you mean "from", for an address?`},
 		"callers that are none":       {"callers: [a]\n" + step + "{send: GET /, expect: 200}\n", "callers are names"},
 		"an unknown field elsewhere":  {"callers: {a: {colour: red}}\n" + step + "{send: GET /, expect: 200}\n", `line 1, column 15: unknown field "colour"; remove it, or write one of from, headers`},
 		"the same name twice":         {"policy: p.json\npolicy: q.json\ntests: []\n", "already defined"},

@@ -59,8 +59,8 @@ type Failure struct {
 	Why *explain.Report `json:"why,omitempty"`
 }
 
-// Run plays the tests of a file. raw is its policy. The error is a policy.Errors where the policy is wrong, and else says
-// why the tests could not be played.
+// Run plays the tests of a file. raw is its policy. The error is a policy.Errors where the policy is wrong, Problems where
+// a limit is expected that it does not have, and else says why the tests could not be played.
 func Run(ctx context.Context, f *File, raw []byte, o Options) (*Result, error) {
 	o.env = f.Env
 	var unset string
@@ -86,6 +86,9 @@ func Run(ctx context.Context, f *File, raw []byte, o Options) (*Result, error) {
 		}
 	}
 	o.policy = p
+	if err := checkLimits(f, p, &o); err != nil {
+		return nil, err
+	}
 	result := &Result{Tests: []TestResult{}}
 	for i := range f.Tests {
 		played, err := o.play(ctx, &f.Tests[i])

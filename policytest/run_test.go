@@ -178,3 +178,17 @@ func TestAPrefixIsPutIntoAPolicy(t *testing.T) {
 		}
 	}
 }
+
+func TestALimitThatThePolicyDoesNotHaveIsNamed(t *testing.T) {
+	const steps = "  - {send: GET /tokens, expect: {limit: %}}\n"
+	for limit, want := range map[string]string{
+		"piar": `line 18, column 41: the policy has no limit "piar"; did you mean "pair"?`,
+		"pear": `line 18, column 41: the policy has no limit "pear"; write one of failed, ip, pair`,
+	} {
+		_, err := play(t, login+strings.Replace(steps, "%", limit, 1))
+		var problems Problems
+		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", limit, err, want)
+		}
+	}
+}

@@ -121,9 +121,7 @@ func readTests(names []string) ([]testFile, error) {
 		file, err := policytest.Read(text)
 		var problems policytest.Problems
 		if errors.As(err, &problems) {
-			for _, p := range problems {
-				wrong = append(wrong, fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Column, p.Text))
-			}
+			wrong = append(wrong, problemLines(name, problems)...)
 			continue
 		}
 		files = append(files, testFile{name, file})
@@ -132,6 +130,14 @@ func readTests(names []string) ([]testFile, error) {
 		return nil, errors.New("the tests cannot be read:\n" + strings.Join(wrong, "\n"))
 	}
 	return files, nil
+}
+
+func problemLines(name string, problems policytest.Problems) []string {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Column, p.Text)
+	}
+	return lines
 }
 
 func (t *testFile) play(ctx context.Context, o policytest.Options) (*policytest.Result, error) {
@@ -148,7 +154,10 @@ func (t *testFile) play(ctx context.Context, o policytest.Options) (*policytest.
 	}
 	result, err := policytest.Run(ctx, t.File, raw, o)
 	var wrong policy.Errors
+	var problems policytest.Problems
 	switch {
+	case errors.As(err, &problems):
+		return nil, usage(errors.New("the tests do not fit the policy in " + where + ":\n" + strings.Join(problemLines(t.name, problems), "\n")))
 	case errors.As(err, &wrong):
 		return nil, &failure{exitFindings, fmt.Errorf("the policy in %s is wrong; correct it:\n%w", where, err)}
 	case err != nil:

@@ -117,6 +117,7 @@ func TestTestsThatCannotBePlayedSayWhatToDo(t *testing.T) {
 		"no file":           {filepath.Join(empty, "none"), nil, exitUsage, "give the name of a file of tests"},
 		"a mistake":         {writeTests(t, strings.Replace(someTests, "expect", "expekt", 1), twoAMinute), nil, exitUsage, `a.test.yaml:4:25: unknown field "expekt"; did you mean "expect"?`},
 		"no policy":         {writeTests(t, strings.Replace(someTests, "policy.json", "none.json", 1), twoAMinute), nil, exitUsage, "none.json"},
+		"no such limit":     {writeTests(t, strings.Replace(someTests, "expect: 200", "expect: {limit: ipp}", 1), twoAMinute), nil, exitUsage, `a.test.yaml:4:41: the policy has no limit "ipp"; did you mean "ip"?`},
 		"a wrong policy":    {writeTests(t, someTests, `{"default": {"identity": "ip", "limit": 2}}`), nil, exitFindings, `"window" is missing`},
 		"no module":         {readmeTests, []string{"--wasm", noWasm}, exitUsage, "leave --wasm away"},
 		"another module":    {readmeTests, []string{"--wasm", text}, exitUsage, "compile the plugin"},
