@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,9 +21,10 @@ type lintFlags struct {
 func lintCommand() *cobra.Command {
 	var f lintFlags
 	cmd := &cobra.Command{
-		Use:   "lint FILE",
-		Short: "Check a policy, or an Envoy configuration and the policies in it",
+		Use:   "lint FILE…",
+		Short: "Check policies, or Envoy configurations and the policies in them",
 		Long: `Check a policy, or an Envoy configuration and every policy in it, each in YAML or JSON. "-" reads standard input.
+Of several files all are checked; the exit code is the worst, and --output json prints a value for each.
 
 Errors are what cannot work as it is written; warnings what can, and probably is not meant. All are printed, one a line:
 FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].
@@ -30,10 +32,10 @@ FILE:LINE:COLUMN: error or warning: what it is and what to do [rule].
   routelimit lint envoy.yaml
   routelimit lint --output github docs/examples/policy.json
 
-Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot be read or holds no policy.`,
-		Args: cobra.ExactArgs(1),
+Exit code 0: no error. 1: some; with --strict, a warning too. 2: a file cannot be read or holds no policy.`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0])
+			return f.run(cmd, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -43,28 +45,45 @@ Exit code 0: no error. 1: some; with --strict, a warning too. 2: the file cannot
 	return cmd
 }
 
-func (f *lintFlags) run(cmd *cobra.Command, name string) error {
+func (f *lintFlags) run(cmd *cobra.Command, names []string) error {
 	print, ok := lintPrinters[f.output]
 	if !ok {
-		return &failure{exitUsage, fmt.Errorf("--output %q is unknown; write text, json or github", f.output)}
+		return usage(fmt.Errorf("--output %q is unknown; write text, json or github", f.output))
 	}
+	var unread []error
+	failed := false
+	for _, name := range names {
+		found, err := f.check(cmd, name)
+		if err != nil {
+			unread = append(unread, err)
+			continue
+		}
+		print(cmd.OutOrStdout(), name, found)
+		errors, warnings := count(found)
+		failed = failed || errors > 0 || f.strict && warnings > 0
+	}
+	switch {
+	case len(unread) > 0:
+		return usage(errors.Join(unread...))
+	case failed:
+		return &failure{code: exitFindings}
+	}
+	return nil
+}
+
+func (f *lintFlags) check(cmd *cobra.Command, name string) ([]lint.Finding, error) {
 	file, err := readFile(name, cmd.InOrStdin())
 	if err != nil {
-		return &failure{exitUsage, err}
+		return nil, err
 	}
 	found, err := lint.File(file, lint.Options{
 		Env: os.LookupEnv, RequireDeclared: f.requireDeclared,
 		Note: func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "routelimit: %s: %s\n", name, text) },
 	})
 	if err != nil {
-		return &failure{exitUsage, fmt.Errorf("%s: %w", name, err)}
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	errors, warnings := count(found)
-	print(cmd.OutOrStdout(), name, found)
-	if errors > 0 || f.strict && warnings > 0 {
-		return &failure{code: exitFindings}
-	}
-	return nil
+	return found, nil
 }
 
 // readFile reads a policy, or an Envoy configuration.

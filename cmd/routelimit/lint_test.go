@@ -180,6 +180,36 @@ func TestLintRequiresDeclaredRoutesIfAsked(t *testing.T) {
 	}
 }
 
+// All files are checked, and the exit code is the worst.
+func TestLintTakesSeveralFiles(t *testing.T) {
+	good := write(t, "good.yaml", "default: {identity: ip, limit: 1, window: 1m}\n")
+	bad, absent := write(t, "bad.json", `{"mode": "of"}`), filepath.Join(t.TempDir(), "absent.json")
+	for name, c := range map[string]struct {
+		files []string
+		code  int
+		out   []string
+		err   string
+	}{
+		"good ones":    {[]string{good, good}, exitOK, []string{good + ": no errors, no warnings\n" + good + ": no errors, no warnings\n"}, ""},
+		"a bad one":    {[]string{bad, good}, exitFindings, []string{bad + ":1:10: error: mode: ", good + ": no errors"}, ""},
+		"an absent":    {[]string{absent, bad, good}, exitUsage, []string{bad + ":1:10: error: mode: ", good + ": no errors"}, absent},
+		"absent twice": {[]string{absent, good, good + "x"}, exitUsage, []string{good + ": no errors"}, good + "x"},
+	} {
+		code, out, err := call(t, append([]string{"lint"}, c.files...)...)
+		if code != c.code || !strings.Contains(err, c.err) || c.err == "" && err != "" {
+			t.Errorf("%s: code %d, stderr %q", name, code, err)
+		}
+		for _, want := range c.out {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: stdout lacks %q:\n%s", name, want, out)
+			}
+		}
+	}
+	if code, out, err := call(t, "lint"); code != exitUsage || out != "" || !strings.Contains(err, "--help") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
+	}
+}
+
 func TestSchemaPrintsTheCommittedSchema(t *testing.T) {
 	want, err := os.ReadFile("../../policy/schema.json")
 	if err != nil {

@@ -27,7 +27,7 @@ func TestUsageErrorsExitTwoAndPointToHelp(t *testing.T) {
 		"bad value":         {"run", "--port", "http"},
 		"surplus argument":  {"run", "now"},
 		"missing argument":  {"lint"},
-		"surplus arguments": {"lint", "a", "b"},
+		"surplus arguments": {"explain", "GET", "/", "x"},
 		"version of what":   {"version", "x"},
 		"schema of what":    {"schema", "x"},
 	} {
