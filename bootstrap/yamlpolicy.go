@@ -26,7 +26,7 @@ func PolicyInYAML(file []byte) (Placed, bool) {
 	return Placed{Text: w.out.String(), line: 1, linesOnly: true}, w.out.Len() <= mostPolicy
 }
 
-// isPolicy tells a policy from Envoy's resources, of which those with routes have a list of them, and those with filters
+// isPolicy tells a policy from Envoy's resources, of which those with routes have a list of them and no default, and those with filters
 // have types.
 func isPolicy(n *yamltree.Node) bool {
 	has := func(name string) bool {
@@ -34,7 +34,7 @@ func isPolicy(n *yamltree.Node) bool {
 	}
 	typed := false
 	n.Walk(func(m *yamltree.Node) { typed = typed || m.At("@type") != nil })
-	return !typed && !has("static_resources") && !n.At("routes").IsList() && (has("routes") || has("default"))
+	return !typed && !has("static_resources") && (has("default") || has("routes") && !n.At("routes").IsList())
 }
 
 // lineWriter writes JSON whose values stand in the lines of the YAML.
