@@ -85,6 +85,16 @@ func (p Plugin) SetConfiguration(raw string) {
 // Gateway says that the plugin is the link's gateway and holds no policy.
 func (p Plugin) Gateway() bool { return Placed{Text: p.Configuration()}.Gateway() }
 
+// SetModule makes the plugin load another file.
+func (p Plugin) SetModule(path string) {
+	vm, ok := p.config["vm_config"].(map[string]any)
+	if !ok {
+		vm = map[string]any{}
+		p.config["vm_config"] = vm
+	}
+	vm["code"] = map[string]any{"local": map[string]any{"filename": path}}
+}
+
 // SetModule makes every plugin load another file.
 func (c *Config) SetModule(path string) error {
 	plugins := c.Plugins()
@@ -92,12 +102,7 @@ func (c *Config) SetModule(path string) error {
 		return errNoPlugin()
 	}
 	for _, p := range plugins {
-		vm, ok := p.config["vm_config"].(map[string]any)
-		if !ok {
-			vm = map[string]any{}
-			p.config["vm_config"] = vm
-		}
-		vm["code"] = map[string]any{"local": map[string]any{"filename": path}}
+		p.SetModule(path)
 	}
 	return nil
 }

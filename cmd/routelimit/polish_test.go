@@ -103,7 +103,7 @@ func outcomes(t *testing.T) map[string][]wrong {
 	broken := write(t, "broken.json", `{"default": {"identity": "ip", "limit": "many", "window": "1m"}}`)
 	empty := write(t, "empty.log", "")
 	return map[string][]wrong{
-		"run":  {{args: []string{"--config", "absent.yaml"}, code: 1}, {args: []string{"--config", broken}, code: 1}, {args: []string{"--engine", "docker"}, code: 2}, {args: []string{"--concurrency", "0"}, code: 2}, {args: []string{"--wasm", "x"}, code: 2}, {args: []string{"--engine", "wazero", "--envoy", "x"}, code: 2}, {args: []string{"--engine", "wazero", "--admin-port", "9901"}, code: 2}},
+		"run":  {{args: []string{"--config", "absent.yaml"}, code: 1}, {args: []string{"--config", broken}, code: 1}, {args: []string{"--engine", "docker"}, code: 2}, {args: []string{"--concurrency", "0"}, code: 2}, {args: []string{"--wasm", "absent"}, code: 2}, {args: []string{"--engine", "wazero", "--envoy", "x"}, code: 2}, {args: []string{"--engine", "wazero", "--admin-port", "9901"}, code: 2}},
 		"lint": {{args: []string{"envoy.yaml"}}, {args: []string{broken}, code: 1}, {args: []string{"absent"}, code: 2}, {args: []string{empty}, code: 2}, {args: []string{"--output", "xml", "envoy.yaml"}, code: 2}, {code: 2}},
 		"test": {{args: []string{"docs/examples/readme.test.yaml"}}, {args: []string{"docs/examples/failing.test.yaml"}, code: 1}, {args: []string{"absent"}, code: 2}, {args: []string{"--wasm", "absent", "docs/examples/readme.test.yaml"}, code: 2}, {code: 2}},
 		"explain": {{args: []string{"GET", "/"}}, {args: []string{"GET", "/", "--policy", broken}, code: 1}, {args: []string{"GET", "/", "--redis", redis}, code: 1}, {args: []string{"GET"}, code: 2}, {args: []string{"GET", "nowhere"}, code: 2},

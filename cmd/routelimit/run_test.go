@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"routelimit/module"
 	"routelimit/servers"
 	"routelimit/servers/servertest"
 )
@@ -56,8 +58,6 @@ func taken(t *testing.T) string {
 
 func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 	port, broken := taken(t), "redis://user:hunter2@127.0.0.1:"+taken(t)
-	noModule := write(t, "module.yaml", shippedWith(t, "# from the directory where Envoy was started", "")+"#")
-	noModule = write(t, "m.yaml", strings.ReplaceAll(read(t, noModule), "build/routelimit.wasm", "build/absent.wasm"))
 	noRedis := write(t, "r.yaml", strings.ReplaceAll(read(t, "../../envoy.yaml"), "  - name: redis\n", "  - name: valkey\n"))
 	noKey, shortKey := hashKeyFrom(t, "ABSENT_HASH_KEY"), hashKeyFrom(t, "SHORT_HASH_KEY")
 	t.Setenv("SHORT_HASH_KEY", "short")
@@ -67,7 +67,7 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 		want []string
 	}{
 		"no configuration":     {[]string{"--config", "absent.yaml"}, []string{"absent.yaml", "--config"}},
-		"no module":            {[]string{"--config", noModule}, []string{"build/absent.wasm", "make wasm"}},
+		"no module":            {[]string{"--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
 		"port in use":          {[]string{"--port", port}, []string{"port " + port + " is in use", "--port"}},
 		"admin port in use":    {[]string{"--port", "0", "--admin-port", port}, []string{"port " + port + " is in use", "--admin-port"}},
 		"one port twice":       {[]string{"--port", port, "--admin-port", port}, []string{"port " + port, "both --port and --admin-port"}},
@@ -200,5 +200,44 @@ func TestRunSaysWhatIsWrongWithAPolicyInYAML(t *testing.T) {
 		if code != exitFindings || out != "" || !strings.Contains(err, c.want) {
 			t.Errorf("%s: code %d, stderr %q", name, code, err)
 		}
+	}
+}
+
+// Envoy gets a module that is there, outside of the project too, and what was written for it goes.
+func TestRunBringsTheModuleThatIsNotThere(t *testing.T) {
+	envoy := read(t, "../../envoy.yaml")
+	own := write(t, "routelimit-own.wasm", "own")
+	config, bare := write(t, "envoy.yaml", envoy), write(t, "policy.json", read(t, "../../docs/examples/policy.json"))
+	present := write(t, "present.yaml", strings.ReplaceAll(envoy, "build/routelimit.wasm", own))
+	held, err := module.Read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	for name, c := range map[string]struct{ config, wasm, want, said string }{
+		"absent":             {config, "", string(held), "there is no module at build/routelimit.wasm"},
+		"present":            {present, "", "own", ""},
+		"a policy by itself": {bare, "", string(held), ""},
+		"given":              {config, own, "own", ""},
+	} {
+		var said strings.Builder
+		s := &stage{flags: &runFlags{config: c.config, wasm: c.wasm}, progress: &said}
+		for _, step := range []func(context.Context) error{s.readConfig, s.findModule} {
+			if err := step(t.Context()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		for _, p := range s.config.Plugins() {
+			if text, err := os.ReadFile(p.Module()); err != nil || string(text) != c.want {
+				t.Errorf("%s: %s loads %d bytes of %s, %v", name, p.VMID(), len(text), p.Module(), err)
+			}
+		}
+		if !strings.Contains(said.String(), c.said) || c.said == "" && strings.Contains(said.String(), "no module") {
+			t.Errorf("%s: said %q", name, said.String())
+		}
+		s.stop()
+		empty(t, tmp)
 	}
 }

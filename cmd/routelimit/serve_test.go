@@ -278,7 +278,7 @@ func secured(t *testing.T, engine string) fixture {
 	return fixture{"rediss://" + behindTLS(t, r, certificate, key), r.Client(), engine, []string{"--redis-ca", certificate}}
 }
 
-// A policy by itself is enough, in JSON and in YAML.
+// A policy by itself is enough, in JSON and in YAML, and anywhere.
 func TestRunTakesAPolicyByItself(t *testing.T) {
 	const inYAML = `
 redis: {timeout: 10s}
@@ -292,6 +292,7 @@ default: {identity: ip, limit: 1000, window: 24h}
 		"routes": {"GET /few": {"identity": "key|ip", "limit": 2, "window": "24h", "on_error": "closed"}}, "default": {"identity": "ip", "limit": 1000, "window": "24h"}}`
 	yaml, json := write(t, "policy.yaml", inYAML), write(t, "policy.json", inJSON)
 	tmp := atRoot(t)
+	t.Chdir(t.TempDir()) // where no module is
 	for _, c := range []struct{ policy, engine string }{{yaml, withEnvoy}, {json, withWazero}} {
 		t.Run(c.engine, func(t *testing.T) {
 			r := startRun(t, "--config", c.policy, "--engine", c.engine)

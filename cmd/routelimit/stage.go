@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -25,9 +26,11 @@ type stage struct {
 	raw    string            // the policy as the module reads it
 	env    map[string]string // the variables that it names
 	config *bootstrap.Config
+	bare   bool   // it was made around a policy by itself
 	token  string // of a demo user; "" if nobody issues one
 
 	envoyBinary, redisBinary string
+	moduleFile               string // written for this run; ""
 
 	given    *givenRedis // or
 	redis    *servers.Redis
@@ -58,7 +61,7 @@ func (s *stage) steps() []func(context.Context) error {
 		}
 	}
 	return []func(context.Context) error{
-		s.readConfig, s.checkModule, ports, s.findServers, s.startRedis, s.pointAtRedis, s.tryRedis, s.startUpstream, s.tryUpstream,
+		s.readConfig, s.findModule, ports, s.findServers, s.startRedis, s.pointAtRedis, s.tryRedis, s.startUpstream, s.tryUpstream,
 		s.addToken, s.startEnvoy, s.startPage,
 	}
 }
@@ -79,6 +82,9 @@ func (s *stage) stop() {
 	}
 	if s.redis != nil {
 		s.redis.Stop()
+	}
+	if s.moduleFile != "" {
+		os.Remove(s.moduleFile)
 	}
 }
 

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"routelimit/bootstrap"
 	"routelimit/bootstrap/lint"
+	"routelimit/module"
 	"routelimit/policy"
 	"routelimit/render"
 )
@@ -22,7 +26,7 @@ func (s *stage) readConfig(context.Context) error {
 	if err := s.check(file); err != nil {
 		return err
 	}
-	if s.config, err = configOf(file); err != nil {
+	if s.config, s.bare, err = configOf(file); err != nil {
 		return fmt.Errorf("%s: %w", s.flags.config, err)
 	}
 	if s.raw, err = s.config.Policy(); err != nil {
@@ -60,36 +64,64 @@ func (s *stage) check(file []byte) error {
 	return nil
 }
 
-// configOf is the Envoy configuration that a file is, or one around the policy that it is.
-func configOf(file []byte) (*bootstrap.Config, error) {
+// configOf is the Envoy configuration that a file is, or one around the policy that it is, and which of the two.
+func configOf(file []byte) (config *bootstrap.Config, bare bool, err error) {
 	raw, _, err := policyIn(file)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if config, err := bootstrap.Parse(file); err == nil && len(config.Plugins()) > 0 {
-		return config, nil
+		return config, false, nil
 	}
 	// The addresses are put in later, as into any other configuration.
 	rendered, err := render.Bootstrap(render.Setup{Policy: raw, Redis: render.Redis{Nodes: []string{"127.0.0.1:6379"}}})
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	text, err := render.YAML(rendered)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
-	return bootstrap.Parse(text)
+	config, err = bootstrap.Parse(text)
+	return config, true, err
 }
 
-// checkModule says how to get a module that is not there, before Envoy says it less clearly.
-func (s *stage) checkModule(context.Context) error {
-	for _, p := range s.config.Plugins() {
-		if p.Module() == "" {
-			continue // not a local file
-		}
-		if _, err := os.Stat(p.Module()); err != nil {
-			return fmt.Errorf("the module cannot be read: %w; build it with: make wasm", err)
+// findModule makes Envoy load a module that is there: the one of --wasm, else those that the configuration names, and in the
+// place of one that is absent the one that this program holds. A policy by itself names none.
+func (s *stage) findModule(context.Context) error {
+	wanted := s.config.Plugins()
+	if s.flags.wasm == "" && !s.bare {
+		wanted = slices.DeleteFunc(wanted, func(p bootstrap.Plugin) bool {
+			_, err := os.Stat(p.Module())
+			return p.Module() == "" || !errors.Is(err, fs.ErrNotExist) // no local file, or for Envoy to judge
+		})
+		for _, p := range wanted {
+			fmt.Fprintf(s.progress, "there is no module at %s, which %s names for %s: the one in this program is used\n", p.Module(), s.flags.config, p.VMID())
 		}
 	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	wasm, err := module.Read(s.flags.wasm)
+	if err != nil {
+		return err
+	}
+	if err := s.writeModule(wasm); err != nil {
+		return fmt.Errorf("cannot write the module for Envoy: %w; set TMPDIR to a folder that can be written", err)
+	}
+	for _, p := range wanted {
+		p.SetModule(s.moduleFile)
+	}
 	return nil
+}
+
+// writeModule makes a file of the module, which stop removes.
+func (s *stage) writeModule(wasm []byte) error {
+	file, err := os.CreateTemp("", "routelimit-*.wasm")
+	if err != nil {
+		return err
+	}
+	s.moduleFile = file.Name()
+	_, err = file.Write(wasm)
+	return errors.Join(err, file.Close())
 }
