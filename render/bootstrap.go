@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"path/filepath"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -24,11 +25,19 @@ func Envoy(s Setup) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	o := Output{Objects: []any{b}, Notes: p.notes()}
+	o := Output{Objects: []any{b}, Notes: append([]string{p.moduleNote()}, p.notes()...)}
 	if len(p.payloads()) > 0 && s.Tokens.KeySet == "" {
 		o.Notes = append(o.Notes, "The policy reads claims of tokens, and no token is good before the keys of your issuer are in: give --jwt-issuer and --jwt-keys.")
 	}
 	return o, nil
+}
+
+// moduleNote says which file has to be there, since nothing starts without it.
+func (p *parsed) moduleNote() string {
+	if filepath.IsAbs(p.Module.File) {
+		return fmt.Sprintf("Envoy reads the module from %s, which has to be there.", p.Module.File)
+	}
+	return fmt.Sprintf("Envoy reads the module from %s, seen from the folder where Envoy is started: start it there, or give --module with the whole path.", p.Module.File)
 }
 
 // Bootstrap is a whole Envoy in front of one upstream: what envoy.yaml has, for this policy and this Redis. The error is

@@ -70,7 +70,7 @@ Exit code 0: it was written. 1: the policy has errors, as lint says them. 2: the
 	flags.StringVar(&f.policy, "policy", "envoy.yaml", "a policy, or an Envoy configuration with one, of which the policy alone is taken")
 	flags.StringVarP(&f.file, "output", "o", "-", "the file to write; - is standard output")
 	f.redis.add(cmd)
-	flags.StringVar(&f.module, "module", "", "the module: for envoy a file, from where Envoy is started (build/routelimit.wasm);\nfor the others an image (oci://registry/name:version), or a file's address (https://…) but for envoy-gateway")
+	flags.StringVar(&f.module, "module", "", "the module: for envoy a file, by its whole path or from where Envoy is started (build/routelimit.wasm);\nfor the others an image (oci://registry/name:version), or a file's address (https://…) but for envoy-gateway")
 	flags.StringVar(&f.setup.Module.SHA256, "module-sha256", "", "the SHA-256 of the image, or of the module behind https://")
 	flags.StringVar(&f.setup.Listen, "listen", "0.0.0.0:10000", "envoy: where clients come in")
 	flags.StringVar(&f.setup.Admin, "admin", "127.0.0.1:9901", "envoy: its admin page, which can stop it: never a public address")

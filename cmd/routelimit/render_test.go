@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,13 +65,26 @@ func TestRenderWritesAFile(t *testing.T) {
 	}
 }
 
+func TestRenderSaysWhichModuleEnvoyReads(t *testing.T) {
+	for module, want := range map[string]string{
+		"":                    "from build/routelimit.wasm, seen from the folder where Envoy is started: start it there, or give --module",
+		"own.wasm":            "from own.wasm, seen from",
+		"/opt/rl/module.wasm": "from /opt/rl/module.wasm, which has to be there.",
+	} {
+		code, out, err := rendered(t, "--for", "envoy", "--redis", "a:1", "--module", module)
+		if code != exitOK || !strings.Contains(err, "routelimit: Envoy reads the module "+want) || !strings.Contains(out, "filename: "+cmp.Or(module, "build/routelimit.wasm")+"\n") {
+			t.Errorf("%q: code %d, stderr %q", module, code, err)
+		}
+	}
+}
+
 func TestRenderTakesTheKeysOfAnIssuer(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys.json")
 	if err := os.WriteFile(keys, []byte(`{"keys": []}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, out, err := rendered(t, "--for", "envoy", "--redis", "a:1", "--jwt-issuer", "https://id.example", "--jwt-keys", keys)
-	if code != exitOK || err != "" || !strings.Contains(out, "https://id.example") || !strings.Contains(out, `{\"keys\": []}`) {
+	if code != exitOK || strings.Contains(err, "--jwt-keys") || !strings.Contains(out, "https://id.example") || !strings.Contains(out, `{\"keys\": []}`) {
 		t.Errorf("code %d, stderr %q\n%s", code, err, out)
 	}
 }
