@@ -10,7 +10,6 @@ import (
 	"routelimit/bootstrap"
 	hosttest "routelimit/host-test"
 	"routelimit/live"
-	"routelimit/module"
 	"routelimit/servers"
 	"routelimit/standalone"
 )
@@ -83,9 +82,9 @@ type wazeroEngine struct {
 func (s *stage) startWazero(ctx context.Context) (err error) {
 	front, _, err := s.config.Front()
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
+		return usage(fmt.Errorf("%s: %w", s.flags.config, err))
 	}
-	wasm, err := module.Read(s.flags.wasm)
+	wasm, err := s.readModule()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -97,6 +98,9 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 	var failed error
 	if f.redis.url != "" {
 		failed = look(cmd.Context(), report, &f.redis)
+		if known := (*failure)(nil); errors.As(failed, &known) {
+			return known // the command line is wrong: no report
+		}
 	}
 	if f.output == "json" {
 		writeJSON(out, report)
@@ -113,6 +117,15 @@ func (f *explainFlags) run(cmd *cobra.Command, method, url string) error {
 }
 
 func usage(err error) error { return &failure{exitUsage, err} }
+
+// findings is an error of what was found, unless it is known to be one of what was typed.
+func findings(err error) error {
+	var known *failure
+	if errors.As(err, &known) {
+		return known
+	}
+	return &failure{exitFindings, err}
+}
 
 // readPolicy reads a policy, and what Envoy does before it, if the file is an Envoy configuration.
 func readPolicy(name string, stdin io.Reader) (*policy.Policy, *bootstrap.Front, error) {

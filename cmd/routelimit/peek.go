@@ -47,7 +47,7 @@ func (f *identityFlags) peek(cmd *cobra.Command, args []string) error {
 	defer cancel()
 	given, err := f.redis.find(ctx)
 	if err != nil {
-		return &failure{exitFindings, err}
+		return findings(err)
 	}
 	client := given.client()
 	defer client.Close()

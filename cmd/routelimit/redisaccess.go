@@ -35,7 +35,7 @@ func (a *redisAccess) require() error {
 func (a *redisAccess) find(ctx context.Context) (*givenRedis, error) {
 	options, err := readRedisURL(a.url)
 	if err != nil {
-		return nil, err
+		return nil, usage(err)
 	}
 	if options.Password == "" {
 		options.Password = os.Getenv(passwordEnv)
@@ -44,10 +44,10 @@ func (a *redisAccess) find(ctx context.Context) (*givenRedis, error) {
 		return askRedis(ctx, options)
 	}
 	if options.TLSConfig == nil {
-		return nil, errors.New("--redis-ca is given and the URL asks for no TLS; write rediss://, or leave --redis-ca away")
+		return nil, usage(errors.New("--redis-ca is given and the URL asks for no TLS; write rediss://, or leave --redis-ca away"))
 	}
 	if options.TLSConfig.RootCAs, err = readAuthority(a.authority); err != nil {
-		return nil, err
+		return nil, usage(err)
 	}
 	found, err := askRedis(ctx, options)
 	if err == nil {

@@ -58,7 +58,7 @@ func (f *identityFlags) reset(cmd *cobra.Command, args []string, yes bool) error
 	}
 	given, err := f.redis.find(cmd.Context())
 	if err != nil {
-		return &failure{exitFindings, err}
+		return findings(err)
 	}
 	client := given.client()
 	defer client.Close()

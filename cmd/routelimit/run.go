@@ -55,7 +55,8 @@ then, so nothing is known that jwt_authn would have verified; limits in an Envoy
   routelimit run --config docs/examples/policy.json --upstream 127.0.0.1:8080
   routelimit run --engine wazero --redis redis://127.0.0.1:6379
 
-Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has ended by itself. 2: the command line is wrong.`,
+Exit code 0: it was ended by Ctrl-C. 1: the policy is wrong, something could not be started, or has ended by itself.
+2: the command line or a file cannot be read, or the variable of hash_key_env is not set or too short.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.adminGiven = cmd.Flags().Changed("admin-port")
@@ -63,7 +64,7 @@ Exit code 0: it was ended by Ctrl-C. 1: something could not be started, or has e
 				return usage(err)
 			}
 			if err := f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-				return &failure{exitFindings, err}
+				return findings(err)
 			}
 			return nil
 		},
@@ -167,13 +168,13 @@ func (f *runFlags) checkPorts() error {
 	chosen := map[int]string{}
 	for _, l := range f.listeners() {
 		if l.port < 0 || l.port > mostPort {
-			return fmt.Errorf("%s %d is no port; write 1 to %d, or 0 for one that is free", l.flag, l.port, mostPort)
+			return usage(fmt.Errorf("%s %d is no port; write 1 to %d, or 0 for one that is free", l.flag, l.port, mostPort))
 		}
 		if l.flag == "--page-port" && live.IsBlocked(l.port) {
 			return fmt.Errorf("--page-port %d is one that browsers refuse to open; write another, such as %d", l.port, live.Port)
 		}
 		if other := chosen[l.port]; other != "" && l.port != 0 {
-			return fmt.Errorf("port %d is given to both %s and %s; choose another for one of them", l.port, other, l.flag)
+			return usage(fmt.Errorf("port %d is given to both %s and %s; choose another for one of them", l.port, other, l.flag))
 		}
 		if l.flag != "--port" || f.coversLoopback() {
 			chosen[l.port] = l.flag

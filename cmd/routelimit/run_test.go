@@ -63,35 +63,36 @@ func TestRunThatCannotRunSaysWhyInOneSentence(t *testing.T) {
 	t.Setenv("SHORT_HASH_KEY", "short")
 	tmp := atRoot(t)
 	for name, tt := range map[string]struct {
+		code int
 		args []string
 		want []string
 	}{
-		"no configuration":     {[]string{"--config", "absent.yaml"}, []string{"absent.yaml", "--config"}},
-		"no module":            {[]string{"--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
-		"port in use":          {[]string{"--port", port}, []string{"port " + port + " is in use", "--port"}},
-		"admin port in use":    {[]string{"--port", "0", "--admin-port", port}, []string{"port " + port + " is in use", "--admin-port"}},
-		"one port twice":       {[]string{"--port", port, "--admin-port", port}, []string{"port " + port, "both --port and --admin-port"}},
-		"no port":              {[]string{"--port", "99999"}, []string{"--port 99999 is no port", "65535"}},
-		"no admin port":        {[]string{"--admin-port", "-1"}, []string{"--admin-port -1 is no port"}},
-		"hash key not set":     {[]string{"--config", noKey}, []string{"variable ABSENT_HASH_KEY", "is not set", "export it"}},
-		"short hash key":       {[]string{"--config", shortKey}, []string{"variable SHORT_HASH_KEY", "holds 5 bytes", "at least 16"}},
-		"no such address":      {[]string{"--listen", "192.0.2.1", "--port", port}, []string{"192.0.2.1", "choose another"}},
-		"unreachable Redis":    {[]string{"--redis", "127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
-		"silent Redis":         {[]string{"--redis", broken}, []string{"does not answer", "start it"}},
-		"no Redis address":     {[]string{"--redis", "redis://a:hunter2@b:c:d"}, []string{"cannot be read", "write redis://"}},
-		"Redis with TLS":       {[]string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
-		"page port in use":     {[]string{"--page-port", port}, []string{"port " + port + " is in use", "--page-port"}},
-		"a page's port twice":  {[]string{"--port", port, "--page-port", port}, []string{"port " + port, "both --port and --page-port"}},
-		"a blocked page port":  {[]string{"--page-port", "10080"}, []string{"--page-port 10080", "browsers refuse", "10090"}},
-		"Redis database":       {[]string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
-		"no upstream address":  {[]string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
-		"no module for wazero": {[]string{"--engine", "wazero", "--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
-		"no Envoy":             {[]string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "set ENVOY="}},
-		"no cluster for Redis": {[]string{"--config", noRedis}, []string{`"redis"`, "add it"}},
+		"no configuration":     {exitUsage, []string{"--config", "absent.yaml"}, []string{"absent.yaml", "--config"}},
+		"no module":            {exitUsage, []string{"--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
+		"port in use":          {exitFindings, []string{"--port", port}, []string{"port " + port + " is in use", "--port"}},
+		"admin port in use":    {exitFindings, []string{"--port", "0", "--admin-port", port}, []string{"port " + port + " is in use", "--admin-port"}},
+		"one port twice":       {exitUsage, []string{"--port", port, "--admin-port", port}, []string{"port " + port, "both --port and --admin-port"}},
+		"no port":              {exitUsage, []string{"--port", "99999"}, []string{"--port 99999 is no port", "65535"}},
+		"no admin port":        {exitUsage, []string{"--admin-port", "-1"}, []string{"--admin-port -1 is no port"}},
+		"hash key not set":     {exitUsage, []string{"--config", noKey}, []string{"variable ABSENT_HASH_KEY", "is not set", "export it"}},
+		"short hash key":       {exitUsage, []string{"--config", shortKey}, []string{"variable SHORT_HASH_KEY", "holds 5 bytes", "at least 16"}},
+		"no such address":      {exitFindings, []string{"--listen", "192.0.2.1", "--port", port}, []string{"192.0.2.1", "choose another"}},
+		"unreachable Redis":    {exitFindings, []string{"--redis", "127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
+		"silent Redis":         {exitFindings, []string{"--redis", broken}, []string{"does not answer", "start it"}},
+		"no Redis address":     {exitUsage, []string{"--redis", "redis://a:hunter2@b:c:d"}, []string{"cannot be read", "write redis://"}},
+		"Redis with TLS":       {exitFindings, []string{"--redis", "rediss://a:hunter2@127.0.0.1:1"}, []string{"127.0.0.1:1 does not answer", "start it"}},
+		"page port in use":     {exitFindings, []string{"--page-port", port}, []string{"port " + port + " is in use", "--page-port"}},
+		"a page's port twice":  {exitUsage, []string{"--port", port, "--page-port", port}, []string{"port " + port, "both --port and --page-port"}},
+		"a blocked page port":  {exitUsage, []string{"--page-port", "10080"}, []string{"--page-port 10080", "browsers refuse", "10090"}},
+		"Redis database":       {exitUsage, []string{"--redis", "redis://127.0.0.1:1/3"}, []string{"database 3", "take it off"}},
+		"no upstream address":  {exitUsage, []string{"--upstream", "localhost"}, []string{`"localhost"`, "host:port"}},
+		"no module for wazero": {exitUsage, []string{"--engine", "wazero", "--wasm", "absent.wasm"}, []string{"absent.wasm", "give the name"}},
+		"no Envoy":             {exitUsage, []string{"--envoy", "/absent/envoy"}, []string{"/absent/envoy", "set ENVOY="}},
+		"no cluster for Redis": {exitUsage, []string{"--config", noRedis}, []string{`"redis"`, "add it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, err := call(t, onFreePorts(tt.args...)...)
-			if code != exitFindings || out != "" || strings.Count(err, "\n") != 1 || strings.Contains(err, "hunter2") {
+			if code != tt.code || out != "" || strings.Count(err, "\n") != 1 || strings.Contains(err, "hunter2") {
 				t.Errorf("code %d, stdout %q, stderr %q", code, out, err)
 			}
 			for _, want := range tt.want {
@@ -185,19 +186,22 @@ func TestDemoLoginTakesOnePassword(t *testing.T) {
 // Of a policy by itself in YAML an error names the line and the field; two documents in a file are none.
 func TestRunSaysWhatIsWrongWithAPolicyInYAML(t *testing.T) {
 	const good = "default: {identity: ip, limit: 10, window: 1m}\n"
-	for name, c := range map[string]struct{ text, want string }{
-		"a wrong value":    {"routes: {GET /a: {identity: ip, limit: many, window: 1m}}\n" + good, `policy.yaml:1: error: routes["GET /a"].limit: "many" is a text`},
-		"a repeated field": {good + good, `"default" already defined`},
-		"two documents":    {good + "---\n" + good, "no routelimit in it"},
-		"an unknown field": {good + "rotes: {}\n", "rotes"},
-		"something else":   {"a: 1\n", "no routelimit in it"},
-		"nothing":          {"", "no routelimit in it"},
-		"no YAML":          {"default: [", "not YAML"},
-		"a list":           {"- default\n", "no routelimit in it"},
+	for name, c := range map[string]struct {
+		text, want string
+		code       int
+	}{
+		"a wrong value":    {"routes: {GET /a: {identity: ip, limit: many, window: 1m}}\n" + good, `policy.yaml:1: error: routes["GET /a"].limit: "many" is a text`, exitFindings},
+		"a repeated field": {good + good, `"default" already defined`, exitFindings},
+		"two documents":    {good + "---\n" + good, "no routelimit in it", exitUsage},
+		"an unknown field": {good + "rotes: {}\n", "rotes", exitFindings},
+		"something else":   {"a: 1\n", "no routelimit in it", exitUsage},
+		"nothing":          {"", "no routelimit in it", exitUsage},
+		"no YAML":          {"default: [", "not YAML", exitFindings},
+		"a list":           {"- default\n", "no routelimit in it", exitUsage},
 	} {
 		path := write(t, "policy.yaml", c.text)
 		code, out, err := call(t, "run", "--config", path, "--engine", "wazero", "--port", "99999")
-		if code != exitFindings || out != "" || !strings.Contains(err, c.want) {
+		if code != c.code || out != "" || !strings.Contains(err, c.want) {
 			t.Errorf("%s: code %d, stderr %q", name, code, err)
 		}
 	}

@@ -93,7 +93,11 @@ func (s *stage) findServers(ctx context.Context) (err error) {
 	box := servers.NewToolbox(s.progress)
 	box.GivenEnvoy = s.flags.envoy
 	if s.flags.engine == withEnvoy {
-		if s.envoyBinary, err = box.Envoy(ctx, ""); err != nil {
+		s.envoyBinary, err = box.Envoy(ctx, "")
+		switch {
+		case err != nil && s.flags.envoy != "":
+			return usage(err)
+		case err != nil:
 			return err
 		}
 	}
@@ -126,10 +130,14 @@ func (s *stage) own() *givenRedis {
 
 // pointAtRedis makes Envoy use it.
 func (s *stage) pointAtRedis(context.Context) error {
-	if s.given != nil {
-		return s.given.use(s.config)
+	redis := s.given
+	if redis == nil {
+		redis = s.own()
 	}
-	return s.own().use(s.config)
+	if err := redis.use(s.config); err != nil {
+		return usage(err)
+	}
+	return nil
 }
 
 // tryRedis has it decide once.
@@ -143,7 +151,10 @@ func (s *stage) startUpstream(context.Context) (err error) {
 			return err
 		}
 	}
-	return s.config.SetUpstream(s.upstreamAddr())
+	if err := s.config.SetUpstream(s.upstreamAddr()); err != nil {
+		return usage(err)
+	}
+	return nil
 }
 
 func (s *stage) upstreamAddr() string {

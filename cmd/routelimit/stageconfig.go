@@ -21,16 +21,16 @@ import (
 func (s *stage) readConfig(context.Context) error {
 	file, err := os.ReadFile(s.flags.config)
 	if err != nil {
-		return fmt.Errorf("cannot read the configuration: %w; run in the project's folder, or name a file with --config", err)
+		return usage(fmt.Errorf("cannot read the configuration: %w; run in the project's folder, or name a file with --config", err))
 	}
 	if err := s.check(file); err != nil {
 		return err
 	}
 	if s.config, s.bare, err = configOf(file); err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
+		return usage(fmt.Errorf("%s: %w", s.flags.config, err))
 	}
 	if s.raw, err = s.config.Policy(); err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
+		return usage(fmt.Errorf("%s: %w", s.flags.config, err))
 	}
 	s.env = map[string]string{}
 	s.policy, err = policy.Parse([]byte(s.raw), func(name string) (string, bool) {
@@ -48,10 +48,10 @@ func (s *stage) check(file []byte) error {
 	var key hashKey
 	found, err := lint.File(file, lint.Options{Env: key.lookup})
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, err)
+		return usage(fmt.Errorf("%s: %w", s.flags.config, err))
 	}
 	if key.wrong != nil {
-		return fmt.Errorf("%s: %w", s.flags.config, key.wrong)
+		return usage(fmt.Errorf("%s: %w", s.flags.config, key.wrong))
 	}
 	if errors, _ := count(found); errors > 0 {
 		var list strings.Builder
@@ -102,7 +102,7 @@ func (s *stage) findModule(context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	wasm, err := module.Read(s.flags.wasm)
+	wasm, err := s.readModule()
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,15 @@ func (s *stage) findModule(context.Context) error {
 		p.SetModule(s.moduleFile)
 	}
 	return nil
+}
+
+// readModule reads the module of --wasm, or the one that this program holds.
+func (s *stage) readModule() ([]byte, error) {
+	wasm, err := module.Read(s.flags.wasm)
+	if err != nil && s.flags.wasm != "" {
+		return nil, usage(err)
+	}
+	return wasm, err
 }
 
 // writeModule makes a file of the module, which stop removes.

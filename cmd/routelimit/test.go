@@ -78,7 +78,7 @@ func (f *testFlags) run(cmd *cobra.Command, names []string) error {
 	if f.redis.url != "" {
 		store, err := openTestStore(ctx, &f.redis)
 		if err != nil {
-			return &failure{exitFindings, err}
+			return findings(err)
 		}
 		defer store.close()
 		options.Store, options.KeyPrefix = store, store.prefix

@@ -94,7 +94,7 @@ func (f *topFlags) run(cmd *cobra.Command) error {
 	}
 	given, err := f.redis.find(cmd.Context())
 	if err != nil {
-		return &failure{exitFindings, err}
+		return findings(err)
 	}
 	client := given.client()
 	defer client.Close()

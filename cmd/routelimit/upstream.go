@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +20,9 @@ and answers 401 to others, POST /orders answers 201, anything else 200, and each
 Exit code 0: it was ended by Ctrl-C. 1: it could not listen. 2: the command line is wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, _, err := net.SplitHostPort(listen); err != nil {
+				return usage(fmt.Errorf("--listen %q is no address; write host:port", listen))
+			}
 			u, err := startDemo(listen)
 			if err != nil {
 				return &failure{exitFindings, err}

@@ -46,9 +46,14 @@ func TestUpstreamServesTheDemoUntilItIsEnded(t *testing.T) {
 }
 
 func TestUpstreamThatCannotListenSaysWhy(t *testing.T) {
-	for listen, want := range map[string]string{"127.0.0.1:" + taken(t): "in use", "nowhere": "choose another address"} {
+	for listen, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"127.0.0.1:" + taken(t): {exitFindings, "in use"}, "127.0.0.1:x": {exitFindings, "choose another address"}, "nowhere": {exitUsage, "write host:port"},
+	} {
 		code, out, err := call(t, "upstream", "--listen", listen)
-		if code != exitFindings || out != "" || !strings.Contains(err, want) {
+		if code != want.code || out != "" || !strings.Contains(err, want.text) {
 			t.Errorf("%s: code %d, stdout %q, stderr %q", listen, code, out, err)
 		}
 	}
