@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,18 @@ func (f *identityFlags) byKey(cmd *cobra.Command, text string) ([]stored.Key, *p
 	return []stored.Key{key}, p, err
 }
 
+// warnOfLoopback says that another address may be counted than the one that is meant.
+func warnOfLoopback(cmd *cobra.Command, client string) {
+	address, err := netip.ParseAddr(client)
+	switch {
+	case err != nil || !address.IsLoopback():
+	case !cmd.Flags().Changed("from") && client == nobodySaid:
+		fmt.Fprintf(cmd.ErrOrStderr(), "routelimit: client %s is assumed: --from says who connects; %s\n", client, ofOwnMachine)
+	default:
+		fmt.Fprintf(cmd.ErrOrStderr(), "routelimit: client %s: %s\n", client, ofOwnMachine)
+	}
+}
+
 func (f *identityFlags) byRequest(cmd *cobra.Command, method, url string) ([]stored.Key, *policy.Policy, error) {
 	p, front, err := readPolicy(f.policy, cmd.InOrStdin())
 	if err != nil {
@@ -63,6 +76,7 @@ func (f *identityFlags) byRequest(cmd *cobra.Command, method, url string) ([]sto
 		return nil, nil, err
 	}
 	report := explain.Explain(p, request)
+	warnOfLoopback(cmd, report.Client.Address)
 	var keys []stored.Key
 	var names []string
 	for _, k := range report.Keys {

@@ -89,7 +89,7 @@ func TestResetDeletesOneKeyAfterAYes(t *testing.T) {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out, stderr)
 	}
 	code, out, stderr = call(t, "reset", addressKey, "--redis", r.URL())
-	if code != exitOK || stderr != "" || !strings.Contains(out, "deleted nothing: the key is not there\n") {
+	if code != exitOK || stderr != "" || !strings.Contains(out, "deleted nothing: the key is not there; see who is counted with routelimit top") || strings.Contains(out, "from memory") {
 		t.Errorf("once more: code %d, stdout %q, stderr %q", code, out, stderr)
 	}
 
@@ -203,6 +203,27 @@ func TestAUserOfItsOwnNeedsWhatTheDocsSay(t *testing.T) {
 	for _, args := range [][]string{{"peek", addressKey, "--policy", path}, {"top", "--policy", path}, {"reset", addressKey, "--yes"}} {
 		if code, out, stderr := call(t, append(args, "--redis", url)...); code != exitOK || stderr != "" || !strings.Contains(out, "ip:203.0.113.7") {
 			t.Errorf("%s: code %d, stdout %q, stderr %q", args[0], code, out, stderr)
+		}
+	}
+}
+
+// A client of this machine may be counted under another address than 127.0.0.1, with --from and without.
+func TestPeekAndResetSayWhoseAddressMayBeMeant(t *testing.T) {
+	r := servertest.StartRedis(t, servers.RedisOptions{Dir: t.TempDir()})
+	path := write(t, "policy.json", peekedPolicy)
+	for from, want := range map[string]string{
+		"":            "routelimit: client 127.0.0.1 is assumed: --from says who connects; of a client on its own machine Envoy may see that machine's address\n",
+		"127.0.0.1":   "routelimit: client 127.0.0.1: of a client on its own machine Envoy may see that machine's address\n",
+		"203.0.113.7": "",
+	} {
+		for _, verb := range []string{"peek", "reset"} {
+			args := []string{verb, "POST", "/login", "--policy", path, "-H", "x-name: a", "--limit", "burst", "--redis", r.URL()}
+			if from != "" {
+				args = append(args, "--from", from)
+			}
+			if code, out, stderr := call(t, args...); code != exitOK || stderr != want || !strings.Contains(out, "not there") {
+				t.Errorf("%s --from %q: code %d, stdout %q, stderr %q", verb, from, code, out, stderr)
+			}
 		}
 	}
 }

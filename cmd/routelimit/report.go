@@ -24,6 +24,9 @@ func printReport(out io.Writer, r *explain.Report) {
 	fmt.Fprintf(out, "\noutcome    %s: %s\n", r.Outcome, r.Why)
 }
 
+// ofOwnMachine is why a count of 127.0.0.1 may be looked for in vain.
+const ofOwnMachine = "of a client on its own machine Envoy may see that machine's address"
+
 func printClient(out io.Writer, c explain.Client) {
 	address := c.Address
 	if address == "" {
@@ -31,7 +34,7 @@ func printClient(out io.Writer, c explain.Client) {
 	}
 	fmt.Fprintf(out, "client     %s, from %s\n", address, c.From)
 	if c.Assumed {
-		fmt.Fprintln(out, "           assumed: --from says who connects; of a client on its own machine Envoy may see that machine's address")
+		fmt.Fprintln(out, "           assumed: --from says who connects; "+ofOwnMachine)
 	}
 }
 

@@ -148,10 +148,10 @@ func (f *identityFlags) tell(out io.Writer, one peeked, deleted bool, memory tim
 		return
 	}
 	if !deleted {
-		fmt.Fprintln(out, "deleted nothing: the key is not there")
-	} else {
-		fmt.Fprintf(out, "deleted %s with %s\n", visible(one.Key), plural(len(one.Fields), "field"))
+		fmt.Fprintln(out, "deleted nothing: the key is not there; see who is counted with routelimit top, and give the key as it stands there")
+		return
 	}
+	fmt.Fprintf(out, "deleted %s with %s\n", visible(one.Key), plural(len(one.Fields), "field"))
 	if memory > 0 {
 		fmt.Fprintf(out, "workers that refused this caller may refuse from memory for up to %s more (deny_cache.max_time)\n", inWords(memory))
 	}
