@@ -20,7 +20,7 @@ func (s *stage) describe(out io.Writer) {
 	for _, w := range s.warnings {
 		fmt.Fprintf(out, "\nWARNING: %s\n", w)
 	}
-	list := tips(s.policy, s.token)
+	list, left := tips(s.policy, s.token)
 	if len(list) == 0 {
 		fmt.Fprintf(out, "\nWhat a request gets under this policy, routelimit explain says.\n")
 	} else {
@@ -28,6 +28,9 @@ func (s *stage) describe(out io.Writer) {
 	}
 	for _, t := range list {
 		fmt.Fprintf(out, "  %s\n      %s\n\n", t.curl(base), t.answers)
+	}
+	if len(list) > 0 && left > 0 {
+		fmt.Fprintf(out, "%s with limits %s not shown: routelimit explain says what a request to one gets.\n\n", plural(left, "more route"), map[bool]string{true: "is", false: "are"}[left == 1])
 	}
 	fmt.Fprintln(out, "Ctrl-C ends everything.")
 }
