@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"routelimit/servers"
@@ -21,12 +22,24 @@ func demoStatus(s *servers.Seen) int {
 	path, _, _ := strings.Cut(s.Path, "?")
 	switch s.Method + " " + path {
 	case "POST /login":
-		var login struct{ Password string }
-		if json.Unmarshal(s.Head, &login) != nil || login.Password != demoPassword {
+		if passwordIn(s.Head) != demoPassword {
 			return http.StatusUnauthorized
 		}
 	case "POST /orders":
 		return http.StatusCreated
 	}
 	return http.StatusOK
+}
+
+// passwordIn reads JSON or a form, whichever it is; "" where there is none.
+func passwordIn(body []byte) string {
+	var login struct{ Password string }
+	if json.Unmarshal(body, &login) == nil {
+		return login.Password
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return ""
+	}
+	return form.Get("password")
 }

@@ -176,6 +176,7 @@ func TestRunWithoutServersSaysHowToGetThem(t *testing.T) {
 func TestDemoLoginTakesOnePassword(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"username":"a","password":"correct"}`: 200, `{"username":"a","password":"guess"}`: 401, `{`: 401, ``: 401,
+		`username=bob&password=correct`: 200, `username=bob&password=guess`: 401, `password=%zz`: 401,
 	} {
 		if got := demoStatus(&servers.Seen{Method: "POST", Path: "/login?x", Head: []byte(body)}); got != want {
 			t.Errorf("%q: %d, want %d", body, got, want)

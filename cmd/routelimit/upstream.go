@@ -12,7 +12,7 @@ func upstreamCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upstream",
 		Short: "Serve the demo upstream alone",
-		Long: `Serve the upstream that run starts, for demos in containers, until Ctrl-C: POST /login takes the password "` + demoPassword + `" alone
+		Long: `Serve the upstream that run starts, for demos in containers, until Ctrl-C: POST /login takes the password "` + demoPassword + `" alone, in JSON or a form,
 and answers 401 to others, POST /orders answers 201, anything else 200, and each answer tells what arrived:
 
   routelimit upstream --listen 127.0.0.1:8080
