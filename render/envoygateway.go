@@ -219,6 +219,9 @@ func (p *parsed) gatewayNotes(g EnvoyGateways) []string {
 	for _, payload := range p.payloads() {
 		notes = append(notes, fmt.Sprintf("The policy reads claims of tokens: the jwt provider of a SecurityPolicy has to be called %q.", payload))
 	}
+	if !p.Module.pinned() {
+		notes = append(notes, noChecksum)
+	}
 	if p.hashKey != "" {
 		notes = append(notes, fmt.Sprintf("%s comes from the key \"key\" of the Secret routelimit-hash-key in the namespace of the proxies.", p.hashKey))
 	}

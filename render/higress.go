@@ -79,7 +79,7 @@ func (p *parsed) higressNotes() []string {
 	if len(p.payloads()) > 0 {
 		notes = append(notes, "The policy reads claims of Envoy's jwt_authn, which Higress' own jwt-auth plugin does not write: add Envoy's filter by an EnvoyFilter, or take the identity from a header that the plugin sets.")
 	}
-	if p.Module.SHA256 == "" {
+	if !p.Module.pinned() {
 		notes = append(notes, noChecksum)
 	}
 	if p.Redis.Password.File != "" || p.Redis.TLS != nil {

@@ -102,7 +102,7 @@ func (p *parsed) istioNotes() []string {
 			notes = append(notes, fmt.Sprintf("Istio puts claims under %q, where the policy does not look for them: write metadata:%s/%s/… into it.", istioPayload, jwtFilter, istioPayload))
 		}
 	}
-	if p.Module.SHA256 == "" {
+	if !p.Module.pinned() {
 		notes = append(notes, noChecksum)
 	}
 	if p.secret() {

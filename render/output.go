@@ -49,14 +49,26 @@ func YAML(object any) ([]byte, error) {
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
 	}
-	dropStatus(tree)
+	dropUnset(tree)
 	return yaml.MarshalWithOptions(numbers(tree), yaml.UseLiteralStyleIfMultiline(true), yaml.IndentSequence(false))
 }
 
-// dropStatus takes out the status of a resource, which is its controller's to write.
-func dropStatus(tree any) {
-	if m, ok := tree.(map[string]any); ok && m["kind"] != nil {
-		delete(m, "status")
+// dropUnset takes out of a resource what its types write though nobody has set it: the status, which is its controller's to
+// write, and the checksum of an image. A null of the policy stays: it says something.
+func dropUnset(tree any) {
+	m, ok := tree.(map[string]any)
+	if !ok || m["kind"] == nil {
+		return
+	}
+	delete(m, "status")
+	spec, _ := m["spec"].(map[string]any)
+	plugins, _ := spec["wasm"].([]any)
+	for _, one := range plugins {
+		plugin, _ := one.(map[string]any)
+		code, _ := plugin["code"].(map[string]any)
+		if image, _ := code["image"].(map[string]any); image["sha256"] == nil {
+			delete(image, "sha256")
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (r Redis) check() error {
 func (r Redis) cluster(name string, patience time.Duration) *clusterv3.Cluster {
 	c := &clusterv3.Cluster{
 		Name:           name,
-		ConnectTimeout: durationpb.New(patience), // a node that cannot be reached holds up the others for this long
+		ConnectTimeout: durationpb.New(r.connectPatience(patience)), // a node that cannot be reached holds up the others for this long
 		LoadAssignment: endpoints(name, r.Nodes...),
 	}
 	if r.Cluster {
@@ -112,6 +112,17 @@ func (r Redis) cluster(name string, patience time.Duration) *clusterv3.Cluster {
 		c.TransportSocket = r.TLS.socket(r.Nodes)
 	}
 	return c
+}
+
+// handshake is what a connection may take with TLS, whose round trips are several: enough for nodes that are far away.
+const handshake = 100 * time.Millisecond
+
+// connectPatience is how long a connection may take, where an answer may take patience.
+func (r Redis) connectPatience(patience time.Duration) time.Duration {
+	if r.TLS != nil {
+		return max(patience, handshake)
+	}
+	return patience
 }
 
 func (t *TLS) socket(nodes []string) *corev3.TransportSocket {

@@ -74,6 +74,11 @@ func (m Module) reference() string {
 	return name + "@sha256:" + m.SHA256
 }
 
+// pinned says whether nothing but one module can be loaded: by its checksum, or that of the image in its name.
+func (m Module) pinned() bool {
+	return m.SHA256 != "" || m.isImage() && strings.Contains(m.URL, "@sha256:")
+}
+
 func isSHA256(text string) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == sha256.Size

@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSetupsThatCannotWorkAreRefused(t *testing.T) {
@@ -50,3 +51,64 @@ func TestPoliciesThatAWasmPluginCannotHold(t *testing.T) {
 		}
 	}
 }
+
+// Every platform says it when whatever stands behind the module's address is loaded.
+func TestAnUncheckedModuleIsSaid(t *testing.T) {
+	digest := strings.Repeat("ab", 32)
+	for name, make := range map[string]func(Setup) (Output, error){
+		"istio":         func(s Setup) (Output, error) { return Istio(s, Mesh{}) },
+		"envoy-gateway": func(s Setup) (Output, error) { return EnvoyGateway(s, EnvoyGateways{}) },
+		"higress":       func(s Setup) (Output, error) { return Higress(s, Mesh{}) },
+	} {
+		for _, c := range []struct {
+			module Module
+			said   bool
+		}{
+			{Module{URL: "oci://registry.example/routelimit:1.0"}, true},
+			{Module{URL: "oci://registry.example/routelimit:1.0", SHA256: digest}, false},
+			{Module{URL: "oci://registry.example/routelimit@sha256:" + digest}, false},
+		} {
+			s := oneRedis(t)
+			s.Module = c.module
+			o, err := make(s)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			text, err := o.YAML()
+			if err != nil || strings.Contains(string(text), noChecksum) != c.said || strings.Contains(string(text), "sha256: null") {
+				t.Errorf("%s: %+v: said is not %v, or a null is written; %v", name, c.module, c.said, err)
+			}
+		}
+	}
+}
+
+// A handshake takes longer than an answer may.
+func TestTLSHasTimeForItsHandshake(t *testing.T) {
+	for name, c := range map[string]struct {
+		tls     *TLS
+		timeout string
+		want    time.Duration
+	}{
+		"no TLS":             {nil, "50ms", 25 * time.Millisecond},
+		"TLS":                {&TLS{}, "50ms", 100 * time.Millisecond},
+		"TLS and slow Redis": {&TLS{}, "1s", 500 * time.Millisecond},
+		"no TLS, slow Redis": {nil, "1s", 500 * time.Millisecond},
+	} {
+		s := Setup{
+			Policy: []byte(`{"redis": {"timeout": "` + c.timeout + `"}, "default": {"identity": "ip", "limit": 1, "window": "1m"}}`),
+			Redis:  Redis{Nodes: []string{"127.0.0.1:6379"}, TLS: c.tls},
+		}
+		b := written(t, s)
+		for _, cluster := range b.StaticResources.Clusters {
+			if got := cluster.ConnectTimeout.AsDuration(); cluster.Name == "redis" && got != c.want {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		}
+		if text := string(rendered(t, s)); !strings.Contains(text, "op_timeout: "+patienceOf[c.timeout]) {
+			t.Errorf("%s: op_timeout is not %s", name, patienceOf[c.timeout])
+		}
+	}
+}
+
+// patienceOf is half of a timeout as a message of Envoy's has it.
+var patienceOf = map[string]string{"50ms": "0.025s", "1s": "0.500s"}
