@@ -172,7 +172,7 @@ func (f *runFlags) checkPorts() error {
 			return usage(fmt.Errorf("%s %d is no port; write 1 to %d, or 0 for one that is free", l.flag, l.port, mostPort))
 		}
 		if l.flag == "--page-port" && live.IsBlocked(l.port) {
-			return fmt.Errorf("--page-port %d is one that browsers refuse to open; write another, such as %d", l.port, live.Port)
+			return usage(fmt.Errorf("--page-port %d is one that browsers refuse to open; write another, such as %d", l.port, live.Port))
 		}
 		if other := chosen[l.port]; other != "" && l.port != 0 {
 			return usage(fmt.Errorf("port %d is given to both %s and %s; choose another for one of them", l.port, other, l.flag))

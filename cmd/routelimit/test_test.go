@@ -123,8 +123,8 @@ func TestTestsThatCannotBePlayedSayWhatToDo(t *testing.T) {
 		"another module":    {readmeTests, []string{"--wasm", text}, exitUsage, "compile the plugin"},
 		"an output":         {readmeTests, []string{"--output", "xml"}, exitUsage, "write text or json"},
 		"no Redis":          {readmeTests, []string{"--redis", "127.0.0.1:1"}, exitFindings, "does not answer"},
-		"an unused CA":      {readmeTests, []string{"--redis", "127.0.0.1:1", "--redis-ca", text}, exitFindings, "write rediss://"},
-		"a CA that is none": {readmeTests, []string{"--redis", "rediss://127.0.0.1:1", "--redis-ca", text}, exitFindings, "holds no certificate"},
+		"an unused CA":      {readmeTests, []string{"--redis", "127.0.0.1:1", "--redis-ca", text}, exitUsage, "write rediss://"},
+		"a CA that is none": {readmeTests, []string{"--redis", "rediss://127.0.0.1:1", "--redis-ca", text}, exitUsage, "holds no certificate"},
 		"a report nowhere":  {readmeTests, []string{"--junit", filepath.Join(empty, "none", "x.xml")}, exitUsage, "give a file that can be written"},
 	} {
 		code, out, stderr := call(t, append([]string{"test", c.file}, c.args...)...)
