@@ -100,6 +100,8 @@ func TestRedisAsPeopleHaveIt(t *testing.T) {
 	shards := servertest.StartCluster(t, servers.ClusterOptions{Binary: servertest.TLSRedis(t), Primaries: 3, TLS: files.Redis(), Password: storePassword})
 	named := servertest.StartCluster(t, servers.ClusterOptions{Binary: servertest.Redis(t, "8.2.3"), Primaries: 3,
 		Args: []string{"--cluster-announce-hostname", "localhost", "--cluster-preferred-endpoint-type", "hostname"}})
+	behind := servertest.StartCluster(t, servers.ClusterOptions{Binary: servertest.Redis(t, "8.2.3"), Primaries: 3})
+	outside := putBehindNAT(t, behind)
 	admitUser(t, secure.Client(), "module")
 	admitUser(t, valkey.Client(), "module")
 	admitUser(t, old.Client(), "module with a database")
@@ -155,6 +157,10 @@ func TestRedisAsPeopleHaveIt(t *testing.T) {
 			store["dns_lookup_family"] = "V4_ONLY"
 			proxy["dns_cache_config"] = tree{"name": "redis", "dns_lookup_family": "V4_ONLY"}
 			return to(nil, nil, named.Addrs()[:2]...)(store, proxy, c, name)
+		}},
+		{name: "cluster_nat", client: func() redis.Cmdable { return behind.Client() }, set: func(store, proxy tree, c *bootstrap.Config, name string) error {
+			makeCluster(store)
+			return to(nil, nil, outside...)(store, proxy, c, name)
 		}},
 		{name: "direct_database", direct: true, client: func() redis.Cmdable { return third }, set: to(nil, nil, old.Addr()),
 			redis: tree{"username_env": "STORE_USER", "password_env": "STORE_PASSWORD", "database": 3}},
