@@ -54,7 +54,7 @@ func TestExactlyTheLimitPassesByLeasesOfFourWorkers(t *testing.T) {
 	showLog(t, envoys[1])
 	steadyWindow(t, store.get(t))
 	var clients []*client
-	for range 8 {
+	for range 16 { // so that in all likelihood both workers get some
 		for _, e := range envoys {
 			clients = append(clients, dial(t, e, leased, ""))
 		}
